@@ -53,7 +53,7 @@ bench: environment ## measure the library's own speed against its limits
 
 outputs: environment ## store what notebooks and pages show, after new data (tests compare with it)
 	@$(RUN) cassbook.book.outputs
-	@$(RUN) cassbook.cli.samples
+	@$(RUN) cassbook.cli.transcripts
 
 clean: ## remove what was built; the environment, engines and recorded runs stay
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from cassbook.book import build, notebooks, staging
+from cassbook.book import build, layout, notebooks
 from tests.helpers import thin_runs
 
 pytestmark = pytest.mark.book
@@ -75,7 +75,7 @@ def test_a_figure_of_the_thinnest_run_stands_alone_under_its_name(copies, thin, 
     """Sphinx refuses a name that two outputs bear, as a sentence and the figure behind it would."""
     assert copies[slug]
     page = thin.parent / f"{slug}-staged.ipynb"
-    staging.stage(thin.parent / f"{slug}.ipynb", page)
+    layout.stage(thin.parent / f"{slug}.ipynb", page)
     figures = [cell for cell in nbformat.read(page, as_version=4).cells if "figure" in cell.metadata.get("mystnb", {})]
     shown = [[out for out in cell.outputs if "scrapbook" not in out.get("metadata", {})] for cell in figures]
     assert [len(outputs) for outputs in shown if len(outputs) > 1] == []

@@ -1,9 +1,8 @@
 """The page of `cassbook report`, opened in a browser that has no network, as a colleague does who was sent it."""
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
+from tests.helpers.command import cassbook
 
 pytestmark = pytest.mark.book
 
@@ -11,7 +10,7 @@ pytestmark = pytest.mark.book
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    done = CliRunner().invoke(main, ["report", "standard-5.0.9", "--output", str(path)])
+    done = cassbook("report", "standard-5.0.9", "--output", path)
     assert done.exit_code == 0, done.output
     assert path.stat().st_size < 500_000
     return path.as_uri()

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from cassbook.ingest import stress
+from cassbook.ingest.damage import Tally
 
 #: Decimal sign and thousands separator of Java's locales.
 LOCALES = {
@@ -100,3 +105,9 @@ def log(tests: Sequence[tuple[int, dict[str, Measured], Measured]], say: Numbers
         lines.append("           id, " + heading(release))
         lines += [f"{threads} threadCount, " + row("total", 2, total, say) for threads, _, total in tests]
     return [*lines, "END"]
+
+
+def read_stress(lines, *, skip=False):
+    """Read a console log of these lines, whose name is x.log."""
+    content = "\n".join(lines).encode() + b"\n"
+    return stress.read(io.BytesIO(content), Tally(Path("x.log"), skip, stress.EXPECTED))

@@ -18,7 +18,7 @@ from cassbook.bench import stub
 from cassbook.bench.own_error import StubNodes, stub_loop
 from cassbook.cli.main import main
 from cassbook.core import signals
-from cassbook.lab.engine.signals import Cleared
+from cassbook.core.signals import Cleared
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run import measure

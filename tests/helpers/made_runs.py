@@ -1,5 +1,7 @@
 """Cells of a whole run, made from demands: what reads and writes cost, and what a mix costs beyond its parts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from cassbook.core.consistency import STRONG_SETTINGS
@@ -41,3 +43,22 @@ def run(
                     pair = (setting.read_cl, setting.write_cl)
                     rows.append(cell("mixed", count, *pair, share, block, demand, demand, own_write_us))
     return cell_stats(*rows)
+
+
+MANIFEST = {
+    "engine": "2.1.20", "begun": "2026-11-21T07:52:01+00:00", "seed": 20200908, "sums": {"cells.csv": "ab12"},
+    "machine": {"cpu": "made", "cores": 2}, "cluster_starts": [{"java": {"version": "8"}}], "load_before": 0.125,
+    "profile": {"name": "small", "cluster": {"nodes": 3, "replication_factor": 3}},
+}  # fmt: skip
+
+
+def report_run(name="mine", **how):
+    """A run of three blocks, made from demands; one cell is marked."""
+    cells = run(**({"threads": (10, 100), "shares": (0.5,)} | how))
+    cells = cells.assign(workload="", condition="", rate_per_s=np.nan, n_ok=5000, n_errors=0, n_unknown=0)
+    for figure, factor in (("p50", 0.9), ("p95", 2.0), ("p99", 3.0)):
+        cells[f"{figure}_us"] = factor * cells["latency_us"]
+    cells.loc[0, "marks"] = "little"
+    return SimpleNamespace(
+        name=name, manifest=MANIFEST, statistics=cells, histograms={}, has_histograms=True, parts=None, notes=[]
+    )

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from cassbook.lab.experiments.recording import write_rows
+from cassbook.lab.experiments.writer import write_rows
 from tests.helpers.experiments import noted
 
 
-def probed(folder, experiment, trial, cluster):
-    """Measure the one setup of a trial, as the record of an experiment; the folder."""
-    ((name, setup),) = trial.setups.items()
-    rows = [{"start": 1, "setup": name} | row for row in trial.measure(name, cluster, np.random.default_rng(1))]
-    assert len(rows) == trial.rows(name)
-    write_rows(folder / f"start-1-{name}.csv", rows)
-    starts = [{"start": 1, "setup": name, **cluster.notes()}]
+def probed(folder, name, experiment, cluster):
+    """Measure the one setup of an experiment, as a record of that name; the folder."""
+    ((where, setup),) = experiment.setups.items()
+    rows = [{"start": 1, "setup": where} | row for row in experiment.measure(cluster, np.random.default_rng(1))]
+    assert len(rows) == experiment.rows()
+    write_rows(folder / f"start-1-{where}.csv", rows)
+    starts = [{"start": 1, "setup": where, **cluster.notes()}]
     return noted(
-        folder, experiment, engine=cluster.release.version, starts=1, numbers=trial.notes(),
-        setups={name: setup.notes()}, cluster_starts=starts,
+        folder, name, engine=cluster.release.version, starts=1, numbers=experiment.notes(),
+        setups={where: setup.notes()}, cluster_starts=starts,
     )  # fmt: skip

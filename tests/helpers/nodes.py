@@ -6,7 +6,7 @@ import time
 
 import psutil
 
-from cassbook.lab.engine import probe, teardown
+from cassbook.lab.engine import cluster_state, teardown
 
 
 def check_ready(cluster, engine, nodes=3):
@@ -16,8 +16,8 @@ def check_ready(cluster, engine, nodes=3):
         for host in session.hosts:
             assert session.execute("SELECT release_version FROM system.local", host=host).one()[0] == engine
         assert len(list(session.hosts)) == nodes
-        assert probe.missing_peers(session, nodes) == []
-        assert probe.read_at_all(session, nodes) == []
+        assert cluster_state.missing_peers(session, nodes) == []
+        assert cluster_state.read_at_all(session, nodes) == []
     finally:
         session.cluster.shutdown()
     running = [p for p in teardown.processes(cluster.folder) if p.cmdline()[-1].endswith("CassandraDaemon")]

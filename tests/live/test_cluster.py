@@ -1,8 +1,8 @@
 """Real clusters that do not come up, or not for their own command: why is said, and nothing is left.
 
 What a start is worth is looked at where one is up anyhow: that all nodes see each other in `one_cluster` (2.1.20) and
-`test_distance` (5.0.9), that nothing is left after an exception in `one_cluster`, after Ctrl-C in `test_trials`, after
-SIGKILL in `test_main_path`.
+`test_distance` (5.0.9), that nothing is left after an exception in `one_cluster`, after Ctrl-C in `test_experiments`,
+after SIGKILL in `test_main_path`.
 """
 
 import json

@@ -17,7 +17,7 @@ from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.experiments.experiment import Setup
-from cassbook.lab.experiments.staleness.panels import StalenessTrial
+from cassbook.lab.experiments.staleness.panels import StalenessExperiment
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.ycsb import create_table
 from cassbook.lab.run.measure import measure
@@ -94,10 +94,10 @@ def test_a_level_takes_the_round_trip_to_the_last_replica_it_waits_for(far, tmp_
 
 def todays_traces_are_understood(cluster, far, folder):
     """What they say of a way is what the relay makes of it."""
-    trial = StalenessTrial(
+    experiment = StalenessExperiment(
         {"far": Setup(far)}, {"far": (0.0, 60.0)}, (0,), 3.0, versions=2, warm_up_s=4.0, settings=((1, 1),)
     )
-    run = StalenessRun(str(probed(folder, "staleness-three", trial, cluster)))
+    run = StalenessRun(str(probed(folder, "staleness-three", experiment, cluster)))
     traced = run.traced("far", 0, 1, 1)
     assert len(traced.writes) > 5
     assert run.panels["traces_left_out"].sum() <= len(traced.writes) / 4
@@ -108,7 +108,7 @@ def todays_traces_are_understood(cluster, far, folder):
     assert np.isfinite(traced.reads.back_ms).sum(axis=1).min() >= 1
 
 
-RELAY = b"cassbook.lab.wan.relaying"
+RELAY = b"cassbook.lab.wan.relay_process"
 
 PROFILE = """
 name: far

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cassbook.lab.experiments.faults.trial import of_profile
+from cassbook.lab.experiments.faults.experiment import of_profiles
 from cassbook.profile.profile import load_profile
 from cassbook.records.faults import FaultRun
 from tests.helpers.made_staleness import probed
@@ -32,11 +32,11 @@ faults:
 def test_each_setting_makes_its_own_of_a_pause_a_cut_and_a_kill(tmp_path):
     path = tmp_path / "short.yaml"
     path.write_text(PROFILE)
-    trial = of_profile(load_profile(str(path)))
-    (setup,) = trial.setups.values()
+    experiment = of_profiles([load_profile(str(path))])
+    (setup,) = experiment.setups.values()
     with setup.cluster("2.1.20", lambda _: None) as cluster:
         (tmp_path / "record").mkdir()
-        run = FaultRun(str(probed(tmp_path / "record", "faults", trial, cluster)))
+        run = FaultRun(str(probed(tmp_path / "record", "faults", experiment, cluster)))
     check_gone(cluster)
     assert not cluster.relay.alive
     name = "faults-short"

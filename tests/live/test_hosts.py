@@ -19,8 +19,7 @@ from distributed import Client, LocalCluster
 from cassbook.lab.engine import manual, tools
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls
-from cassbook.lab.engine.existing import ExistingCluster
-from cassbook.lab.engine.hosts import Hosts
+from cassbook.lab.engine.existing_cluster import ExistingCluster, Hosts
 from cassbook.lab.load.nodes import Nodes
 from cassbook.records.run import RecordedRun
 from tests.helpers.waiting import heed_ctrl_c, wait_for_cells, wait_until

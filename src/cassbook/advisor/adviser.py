@@ -17,18 +17,17 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
-from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.escapes import Escapes
 from cassbook.advisor.health import keyspace_hosts, missing_nodes, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.member import Member
+from cassbook.advisor.member import Clock, Member, Observer
 from cassbook.advisor.policy import Decision, Policy, SweepCost, SweepMeter, Terms
-from cassbook.advisor.regime import Regime, bound_by_others, starting
+from cassbook.advisor.regime import Regime, Step, bound_by_others, may_follow, starting, transition
 from cassbook.advisor.register import Epoch, InMemory, Register, View, overruled
 from cassbook.advisor.requests import Advised, OutcomeUnknown, Sender, is_read
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
@@ -61,18 +60,93 @@ _ON_UNAVAILABLE = ("fail", "weaker")
 _QUIET = frozenset({"idle", "best", "small gain", "unknown load", "dwelling", "dear way"})
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An epoch that this client entered.
+class Sweep(Protocol):
+    """Brings every row to all replicas, in the background."""
 
-    Attributes
-    ----------
-    at : float
-        Seconds on the monotonic clock.
-    epoch : Epoch
+    def begin(self) -> None:
+        """Start from the beginning, whatever is under way."""
+
+    def ended(self) -> bool | None:
+        """True when it is over and reached every row, False when it failed, None while it goes on."""
+
+
+def _stay(view: View) -> None:
+    """No replica is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sweeping:
+    number: int
+    since: float
+
+
+class Conductor:
+    """Decides, as long as its member leads, whether the register may go on.
+
+    After a sweep that failed, as it does while a replica is down, it pauses for `retry_s`. `known_alive` are the live
+    replicas as each member said that was there at the last look.
     """
 
-    at: float
+    def __init__(
+        self, name: str, register: Register, sweep: Sweep, lease_s: float, clock: Clock, retry_s: float = 10.0
+    ) -> None:
+        self._name, self._register, self._sweep, self._clock = name, register, sweep, clock
+        self._observer = Observer(lease_s, clock)
+        self._retry_s = retry_s
+        self._sweeping: _Sweeping | None = None
+        self._not_before = float("-inf")
+        self.leads = False
+        self.known_alive: list[int | None] = []
+
+    def step(
+        self, view: View, decide: Callable[[View], tuple[int, int] | None],
+        escape: Callable[[View], tuple[int, int] | None] = _stay,
+    ) -> Epoch | None:  # fmt: skip
+        """Take one step, if this member leads and all are ready for it; the new epoch, if the register took it.
+
+        `decide` is called when no transition is under way, for the (reads, writes) to go to, None to stay; `escape`
+        first, whatever is under way, for those of a setting that the live replicas can serve, None where the present
+        one and the one under way can be.
+        """
+        alive = self._observer.alive(view)
+        self.leads = bool(alive) and alive[0] == self._name
+        present = View(view.epoch, {name: view.members[name] for name in alive})  # what the others said last is past
+        self.known_alive = [one.alive for one in present.members.values()]
+        if not self.leads or not self._observer.all_entered(view):
+            return None
+        epoch = view.epoch
+        leaving = escape(present)
+        wanted = leaving or ((decide(present) or epoch.wanted) if epoch.arrived else epoch.wanted)
+        steps = transition(epoch.regime, *wanted)
+        if not steps:
+            return None
+        step, regime = steps[0]
+        swept = step is Step.SETTLE
+        if swept and not self._settled(epoch.number):
+            return None
+        following = Epoch(epoch.number + 1, regime, wanted)
+        assert may_follow(epoch.regime, regime, swept)  # noqa: S101 - `transition` promises it
+        return following if self._register.advance(following) else None
+
+    def _settled(self, number: int) -> bool:
+        """Whether a sweep that began in this epoch, after all had entered it, has reached every row."""
+        now = self._clock()
+        if self._sweeping is None or self._sweeping.number != number:
+            if now >= self._not_before:
+                self._sweep.begin()
+                self._sweeping = _Sweeping(number, now)
+            return False
+        ended = self._sweep.ended()
+        if ended is False:
+            self._sweeping, self._not_before = None, now + self._retry_s
+        return ended is True
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An epoch that this client entered."""
+
+    at: float  # seconds on the monotonic clock
     epoch: Epoch
 
 
@@ -205,14 +279,14 @@ class Adviser:
         self._sweeping, self._leased = False, True
         self.history: list[Change] = []
         self._arrived_at = _clock()
-        self._stop = threading.Event()
+        self._stop, self._ticking = threading.Event(), threading.Lock()
         self._overruled = overruled(first, present)
         if self._overruled:
             self._note_event("start", self._overruled, logging.WARNING)
         if nothing := self.policy.nothing_to_switch():
             self._reason = nothing
             self._note_event("stay", nothing, logging.WARNING, unless="nothing to switch")
-        self._tick()
+        self.tick()
         self._thread = threading.Thread(target=self._keep_house, name="cassbook-adviser", daemon=True)
         self._thread.start()
 
@@ -230,7 +304,8 @@ class Adviser:
         self.sweep.cancel()
         self._gates.look(None, None)  # nobody looks any more
         try:
-            self.member.leave()
+            with self._ticking:
+                self.member.leave()
         except (DriverException, NoHostAvailable) as error:
             _log.warning("the adviser could not leave the register, others wait for its lease to end: %s", error)
 
@@ -303,6 +378,12 @@ class Adviser:
         """Return the load of this client over the window."""
         return self.window.load(_clock())
 
+    def tick(self) -> None:
+        """Look now, besides the looks that the adviser's thread takes at its pace; `on_event` must not call it."""
+        with self._ticking:
+            if not self._stop.is_set():
+                self._look()
+
     def _heard(self, error: BaseException) -> None:
         """Take the error of a request; if it shows that replicas are dead the adviser looks at once."""
         if self._escapes.heard(error):
@@ -314,10 +395,9 @@ class Adviser:
             if not self._hurried:
                 self._wake.wait(self._interval_s - pause_s)
             self._wake.clear()
-            if not self._stop.is_set():
-                self._tick()
+            self.tick()
 
-    def _tick(self) -> None:
+    def _look(self) -> None:
         """Beat, and lead if it is this client's turn; what fails is tried again, the lease being the safeguard."""
         try:
             load = self._load = self.load()

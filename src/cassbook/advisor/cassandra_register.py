@@ -70,20 +70,10 @@ class _Asked(NamedTuple):
 class InCassandra:
     """A register in the cluster that the advisers advise on.
 
-    Parameters
-    ----------
-    session : Session
-        Of the driver; stays the caller's.
-    keyspace : str
-        Where the table is, or is made; of three replicas or more, or nothing survives the loss of one.
-    name : str
-        Of the group of clients that share data.
-    table : str
+    `session`: of the driver; stays the caller's. `keyspace`: where the table is, or is made; of three replicas or more,
+    or nothing survives the loss of one. `name`: of the group of clients that share data.
 
-    Raises
-    ------
-    InputError
-        For a keyspace or table that is no plain lower-case name, or a keyspace that is not there.
+    Raises InputError for a keyspace or table that is no plain lower-case name, or a keyspace that is not there.
     """
 
     def __init__(self, session: Session, keyspace: str, name: str, table: str = "adviser_register") -> None:

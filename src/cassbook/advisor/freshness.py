@@ -35,22 +35,14 @@ _MEANS = {"READ": "read_latency_us", "WRITE": "update_latency_us"}
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Reads of a probe after one wait: how many, and how many of them were stale.
+    """Reads of a probe after one wait: how many, and how many of them were stale."""
 
-    Attributes
-    ----------
-    asked_ms, t_ms : float
-        The wait that was asked for, and what it was on average.
-    stale, reads : int
-    worth : float
-        How many independent reads would say as much.
-    """
-
+    #: The wait that was asked for, and what it was on average.
     asked_ms: float
     t_ms: float
     stale: int
     reads: int
-    worth: float
+    worth: float  # how many independent reads would say as much
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +91,11 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Which load is answered for.
+    """Which load is answered for."""
 
-    Attributes
-    ----------
-    threads : int
-        Requests in flight; 0 for the probe alone.
-    recorded : tuple of int
-        Loads that the run can answer for.
-    asked : bool
-        Whether it was asked for, or is the default: the heaviest.
-    """
-
-    threads: int
-    recorded: tuple[int, ...]
-    asked: bool
+    threads: int  # requests in flight; 0 for the probe alone
+    recorded: tuple[int, ...]  # loads that the run can answer for
+    asked: bool  # whether it was asked for, or is the default: the heaviest
 
     def __str__(self) -> str:
         """Say which it is, and which others there are."""
@@ -123,25 +105,12 @@ class Load:
 
 
 class Known(Protocol):
-    """Whoever can answer.
+    """Whoever can answer."""
 
-    Attributes
-    ----------
-    n : int
-        Replicas.
-    basis : str
-        What the answers rest on.
-    engine : str
-        Cassandra's version; empty where it is not known.
-    settings : set of (int, int)
-        R and W that it can answer for.
-    load : Load
-    """
-
-    n: int
-    basis: str
-    engine: str
-    settings: set[tuple[int, int]]
+    n: int  # replicas
+    basis: str  # what the answers rest on
+    engine: str  # Cassandra's version; empty where it is not known
+    settings: set[tuple[int, int]]  # R and W that it can answer for
     load: Load
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
@@ -226,10 +195,7 @@ class Probed:
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting.
 
-        Raises
-        ------
-        InputError
-            If it was not probed.
+        Raises InputError if it was not probed.
         """
         _check(r, w, self.n, t_ms)
         if (r, w) not in self.settings:
@@ -333,10 +299,7 @@ def _shared_threads(at_all: pd.DataFrame, workload: str) -> list[int]:
 def _cells_at_all(run: RecordedRun, workload: str | None) -> tuple[str, pd.DataFrame]:
     """Return whose reads and writes at ALL can be taken ('' for reads alone and writes alone), and its cells.
 
-    Raises
-    ------
-    InputError
-        If nobody's can, with what to add to the profile.
+    Raises InputError if nobody's can, with what to add to the profile.
     """
     cells = run.statistics
     of = cells["workload"].fillna("") if "workload" in cells else pd.Series("", cells.index)

@@ -83,10 +83,7 @@ class Health:
 def replication_factor(session: Session, keyspace: str) -> int:
     """Replicas of a keyspace in its one data centre.
 
-    Raises
-    ------
-    InputError
-        If it is not there, or in several data centres, where ONE, QUORUM and ALL mean something else.
+    Raises InputError if it is not there, or in several data centres, where ONE, QUORUM and ALL mean something else.
     """
     metadata = session.cluster.metadata.keyspaces.get(keyspace)
     if metadata is None:

@@ -23,20 +23,19 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.advisor import map_cells, workload_cells
+from cassbook.advisor import map_cells
 from cassbook.advisor.advice import SURVIVE, Advice, AdviceMap, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.latency import percentile_validation, percentiles, uncertainty
 
 if TYPE_CHECKING:
     from cassbook.records.fault_costs import Unanswered
 
-Floats = NDArray[np.float64]
-
 _REPLICAS = 3
-_DOMAIN = ("read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told")
+_DOMAIN = ("read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "distinguishable")
 
 
 class LatencyMap:
@@ -52,7 +51,7 @@ class LatencyMap:
         The replication factor at which it was measured.
     workloads : sequence of str
         Use the cells of these workloads instead, as measured in a closed loop. The mix is a part of a workload: a map
-        of one holds at its share of reads (see `workload_cells.SAME_MIX`), one of several from the least share to the
+        of one holds at its share of reads (see `map_cells.SAME_MIX`), one of several from the least share to the
         most.
     by : str
         What settings are judged by: 'mean', or one of `percentiles.SHARES`.
@@ -84,9 +83,9 @@ class LatencyMap:
     ) -> None:
         self.name, self.replicas, self.workloads = name, replicas, tuple(workloads)
         self.by, self._recorded, self._cell_stats = _checked(by), recorded, cell_stats
-        self.other_workloads = tuple(w for w in workload_cells.shares(cell_stats) if w not in self.workloads)
+        self.other_workloads = tuple(w for w in map_cells.shares(cell_stats) if w not in self.workloads)
         if self.workloads:
-            cell_stats = workload_cells.as_mixed(cell_stats, self.workloads, name)
+            cell_stats = map_cells.as_mixed(cell_stats, self.workloads, name)
         strong = strong_settings(replicas)
         settings = (*strong, *wider_settings(replicas))
         parts = [
@@ -99,7 +98,7 @@ class LatencyMap:
         wanted = set(parts[0]["setting"]) | {setting.name for setting in strong}
         self.settings = tuple(s for s in settings if s.name in wanted and both.get(s.name, False))
         if not self.settings:
-            raise LackingError(workload_cells.without_settings(cell_stats, name, self.workloads, self.other_workloads))
+            raise LackingError(map_cells.without_settings(cell_stats, name, self.workloads, self.other_workloads))
         usable = columns[columns["setting"].isin([s.name for s in self.settings])]
         self._columns = usable.groupby(["setting", "block", "read_share", "threads"], as_index=False)[
             "latency_us"
@@ -151,8 +150,8 @@ class LatencyMap:
                 f"replication: {run.name} was measured with replication {known}, not {replicas}. "
                 f"With {replicas}: {'; '.join(answering(replicas))}"
             )
-        wanted = workload_cells.names(workload)
-        workload_cells.check_same_tables(profile, wanted)
+        wanted = map_cells.names(workload)
+        map_cells.check_same_tables(profile, wanted)
 
         recorded = partial(getattr, run, "histograms")  # unlike a lambda it may be sent to another process
         return cls(run.statistics, run.name, replicas or known or _REPLICAS, wanted, by, recorded)
@@ -242,7 +241,7 @@ class LatencyMap:
         """Shares of reads; on the map of one workload those near its own are that."""
         shares = np.asarray(read_shares, dtype=float)
         own = self.workload_share
-        return shares if own is None else np.where(np.abs(shares - own) <= workload_cells.SAME_MIX, own, shares)
+        return shares if own is None else np.where(np.abs(shares - own) <= map_cells.SAME_MIX, own, shares)
 
     def means_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
         """`latencies_us` over the blocks that know them: shape (settings, S, T)."""
@@ -297,7 +296,7 @@ class LatencyMap:
                 "there (see the chapter on models): measure at that load"
             )
         own = self.workload_share
-        if own is not None and abs(read_share - own) > workload_cells.SAME_MIX:
+        if own is not None and abs(read_share - own) > map_cells.SAME_MIX:
             raise InputError(
                 f"reads: {read_share:g}; workload {self.workloads[0]} was measured at its own mix, {own:.0%} reads"
             )
@@ -421,9 +420,10 @@ class LatencyMap:
         Returns
         -------
         DataFrame
-            read_share, threads, best, latency_us, runner_up, margin_percent, p_value, told (True, False, or None with
-            one block); points outside what was measured are left out, as are those where a percentile of some setting
-            that is looked at is not known for want of operations, and all of them where no setting survives enough.
+            read_share, threads, best, latency_us, runner_up, margin_percent, p_value, distinguishable (True, False,
+            or None with one block); points outside what was measured are left out, as are those where a percentile of
+            some setting that is looked at is not known for want of operations, and all of them where no setting
+            survives enough.
         """
         counts = self.threads if threads is None else np.asarray(threads, dtype=float)
         shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)
@@ -452,7 +452,7 @@ class LatencyMap:
                 "p_value": np.where(alone, np.nan, p_value).ravel(),
             }
         )
-        table["told"] = pd.Series([differ(p) for p in table["p_value"]], dtype=object)
+        table["distinguishable"] = pd.Series([differ(p) for p in table["p_value"]], dtype=object)
         return table[table["latency_us"].notna()].reset_index(drop=True)
 
 

@@ -27,20 +27,11 @@ ADAPTIVE, FREE = "adaptive", "free switch"
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A stretch of constant load.
-
-    Attributes
-    ----------
-    seconds : float
-    threads : int
-        Requests in flight.
-    read_share : float
-        Part that reads, 0 to 1.
-    """
+    """A stretch of constant load."""
 
     seconds: float
-    threads: int
-    read_share: float
+    threads: int  # requests in flight
+    read_share: float  # part that reads, 0 to 1
 
 
 @dataclass(slots=True)

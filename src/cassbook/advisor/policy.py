@@ -75,28 +75,15 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a switch is expected to bring, in seconds of waiting.
+    """What a switch is expected to bring, in seconds of waiting."""
 
-    Attributes
-    ----------
-    setting : Setting
-        Where to.
-    now_us, then_us : float
-        Latency in the present setting and in that one, by the figure that the terms go by.
-    saved_s : float
-        Over the horizon.
-    cost_s : float
-        Of the way there: the sweep, if it needs one.
-    sweeps : bool
-        Whether it does.
-    """
-
-    setting: Setting
+    setting: Setting  # where to
+    #: Latency in the present setting and in that one, by the figure that the terms go by.
     now_us: float
     then_us: float
-    saved_s: float
-    cost_s: float
-    sweeps: bool
+    saved_s: float  # over the horizon
+    cost_s: float  # of the way there: the sweep, if it needs one
+    sweeps: bool  # whether it does
 
     @property
     def pays(self) -> bool:

@@ -18,19 +18,11 @@ from cassbook.core.words import counted
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """A regime, numbered, with the setting it is on the way to.
+    """A regime, numbered, with the setting it is on the way to."""
 
-    Attributes
-    ----------
-    number : int
-        Rises by one with each change.
-    regime : Regime
-    wanted : tuple of int
-        (reads, writes) of the setting that the transition leads to; those of the regime where there is none under way.
-    """
-
-    number: int
+    number: int  # rises by one with each change
     regime: Regime
+    #: (reads, writes) of the setting that the transition leads to; those of the regime where there is none under way.
     wanted: tuple[int, int]
 
     @property
@@ -41,23 +33,12 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a member says of itself with each beat.
+    """What a member says of itself with each beat."""
 
-    Attributes
-    ----------
-    entered : int
-        Number of the epoch it is in; its requests of earlier ones have ended.
-    beat : int
-        Counts up, so that an observer can tell a new one.
-    load : Load
-        Its own.
-    alive : int or None
-        Replicas of the worst row that are alive, by its own requests and driver; None where it does not say.
-    """
-
-    entered: int
-    beat: int
-    load: Load
+    entered: int  # number of the epoch it is in; its requests of earlier ones have ended
+    beat: int  # counts up, so that an observer can tell a new one
+    load: Load  # its own
+    #: Replicas of the worst row that are alive, by its own requests and driver; None where it does not say.
     alive: int | None = None
 
 
@@ -75,10 +56,7 @@ class Register(Protocol):
     def open(self, first: Epoch) -> None:
         """Begin with an epoch, unless there is one already.
 
-        Raises
-        ------
-        InputError
-            If what is there is of another replication factor.
+        Raises InputError if what is there is of another replication factor.
         """
 
     def look(self) -> View:
@@ -144,10 +122,7 @@ class InMemory:
 def check_same(there: Epoch, first: Epoch) -> None:
     """Refuse a register of another keyspace's replication factor.
 
-    Raises
-    ------
-    InputError
-        Naming both.
+    Raises InputError, naming both.
     """
     if there.regime.replicas != first.regime.replicas:
         raise InputError(

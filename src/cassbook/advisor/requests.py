@@ -170,10 +170,7 @@ def _copied(statement: Any) -> Any:
 def is_read(query: str) -> bool:
     """Whether a CQL statement reads.
 
-    Raises
-    ------
-    InputError
-        For one that does neither, or is a lightweight transaction.
+    Raises InputError for one that does neither, or is a lightweight transaction.
     """
     words = _TEXT.sub("''", query).lower().split()
     first = words[0] if words else ""

@@ -95,10 +95,7 @@ class Status:
 class Journal:
     """Logs the steps of an adviser and hands them on, each once as long as nothing changes.
 
-    Parameters
-    ----------
-    on_event : callable, optional
-        Called with each `Event`, by the adviser's thread. What it raises is logged and goes no further.
+    `on_event`: called with each `Event`, by the adviser's thread. What it raises is logged and goes no further.
     """
 
     def __init__(self, on_event: Callable[[Event], None] | None = None) -> None:
@@ -108,13 +105,8 @@ class Journal:
     def note(self, event: Event, level: int = logging.INFO, unless: str = "") -> None:
         """Log an event and hand it on.
 
-        Parameters
-        ----------
-        event : Event
-        level : int
-            Of the log's record.
-        unless : str
-            Where this is what was given with the last event of its kind, nothing is done.
+        `level`: of the log's record. `unless`: where this is what was given with the last event of its kind, nothing is
+        done.
         """
         if unless and self._last.get(event.kind) == unless:
             return

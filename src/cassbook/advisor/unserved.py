@@ -23,21 +23,11 @@ _NEVER = float("-inf")
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """Reads or writes that cannot be served: what somebody has to be called for.
+    """Reads or writes that cannot be served: what somebody has to be called for."""
 
-    Attributes
-    ----------
-    operation : str
-        'reads' or 'writes'.
-    since : datetime
-        When this adviser learned of it, in UTC.
-    why : str
-        In a sentence without its end.
-    """
-
-    operation: str
-    since: datetime
-    why: str
+    operation: str  # 'reads' or 'writes'
+    since: datetime  # when this adviser learned of it, in UTC
+    why: str  # in a sentence without its end
 
     def __str__(self) -> str:
         return f"{self.operation} cannot be served since {self.since:%H:%M:%S} UTC: {self.why}"
@@ -49,16 +39,8 @@ class CannotServe(Unavailable):
     Being an `Unavailable`, it is handled where a service handles that of a coordinator. Nothing was written, so a write
     may be sent again.
 
-    Attributes
-    ----------
-    operation : str
-        'reads' or 'writes'.
-    since : datetime
-        When the adviser learned of it, in UTC.
-    why : str
-        In a sentence without its end.
-    required_replicas, alive_replicas : int
-        As of `Unavailable`.
+    `operation`: 'reads' or 'writes'. `since`: when the adviser learned of it, in UTC. `why`: in a sentence without its
+    end. `required_replicas` and `alive_replicas`: as of `Unavailable`.
     """
 
     def __init__(self, unserved: Unserved, required: int, alive: int, consistency: int | None = None) -> None:

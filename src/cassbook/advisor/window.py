@@ -10,24 +10,12 @@ from threading import Lock
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A workload as a map of latencies knows it.
+    """A workload as a map of latencies knows it."""
 
-    Attributes
-    ----------
-    per_s : float
-        Requests per second that were answered.
-    read_share : float
-        Part of them that read, 0 to 1; NaN without requests.
-    in_flight : float
-        Mean number in flight, by Little's law: seconds of latency per second.
-    failing_share : float
-        Part of them whose answer was an error, 0 to 1.
-    """
-
-    per_s: float
-    read_share: float
-    in_flight: float
-    failing_share: float = 0.0
+    per_s: float  # requests per second that were answered
+    read_share: float  # part of them that read, 0 to 1; NaN without requests
+    in_flight: float  # mean number in flight, by Little's law: seconds of latency per second
+    failing_share: float = 0.0  # part of them whose answer was an error, 0 to 1
 
     @classmethod
     def together(cls, loads: Iterable[Load]) -> Load:
@@ -50,12 +38,8 @@ class Window:
 
     To add is to append to a queue, which needs no lock; whoever looks sums up what has come.
 
-    Parameters
-    ----------
-    length_s : float
-        How far back `load` looks, at most.
-    on_failure : callable, optional
-        Called with the error of each request that failed, by the thread that learns of it.
+    `length_s`: how far back `load` looks, at most. `on_failure`: called with the error of each request that failed, by
+    the thread that learns of it.
     """
 
     def __init__(self, length_s: float, on_failure: Callable[[BaseException], object] | None = None) -> None:
@@ -94,10 +78,7 @@ class Window:
     def load(self, now: float) -> Load:
         """Return the load since the oldest look inside the window; call it several times in each window.
 
-        Parameters
-        ----------
-        now : float
-            Seconds on a clock that never goes back.
+        `now`: seconds on a clock that never goes back.
         """
         self._sum_up()
         with self._lock:

@@ -91,11 +91,8 @@ def _rounds(
 def measure() -> pd.DataFrame:
     """Microseconds per request with the adviser and without it, interleaved; one row per round.
 
-    Returns
-    -------
-    DataFrame
-        operation ('read', 'write', or 'bound read': of a statement bound before), bare_us (the same statement bound and
-        sent, its level set by hand), advised_us, added_us.
+    Columns: operation ('read', 'write', or 'bound read': of a statement bound before), bare_us (the same statement
+    bound and sent, its level set by hand), advised_us, added_us.
     """
     session: Any = _Session()
     rows = []

@@ -7,7 +7,7 @@ of the machine or the cluster is felt by both alike.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.files import write_text
 from cassbook.core.paths import project_root
 from cassbook.core.progress import bar
+from cassbook.core.types import Log
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.load.loop import Bound
@@ -50,15 +51,9 @@ _PROFILE = Profile(
 def ratios(turns: pd.DataFrame) -> pd.DataFrame:
     """Ratio of throughputs, worker over local, by point and of all: geometric mean over rounds with its 95 % interval.
 
-    Parameters
-    ----------
-    turns : DataFrame
-        One row per turn: operation, level, threads, round, where, throughput_per_s.
+    `turns`: one row per turn: operation, level, threads, round, where, throughput_per_s.
 
-    Returns
-    -------
-    DataFrame
-        operation, level, threads ('all' in the last row), ratio, low, high, rounds.
+    Columns: operation, level, threads ('all' in the last row), ratio, low, high, rounds.
     """
     sums = turns.pivot_table("throughput_per_s", [*_POINT, "round"], "where", aggfunc="sum", sort=False)
     over = (sums["worker"] / sums["local"]).reset_index(name="ratio")
@@ -71,7 +66,7 @@ def ratios(turns: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compare(log: Callable[[str], None] = print) -> pd.DataFrame:
+def compare(log: Log = print) -> pd.DataFrame:
     """Measure all turns; one row each."""
     rows: list[dict[Hashable, Any]] = []
     with (

@@ -10,7 +10,7 @@ import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.core.files import write_text
 from cassbook.core.paths import project_root
 from cassbook.core.progress import bar
+from cassbook.core.types import Log
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.load.loop import Bound, ClosedLoop, Record
 from cassbook.lab.load.nodes import Nodes
@@ -32,7 +33,7 @@ from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE, Usertable, cre
 from cassbook.lab.run.circumstances import machine
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.profile.profile import TableSection, WarmUpSection
-from cassbook.records.benchmarks import POINT, ratios
+from cassbook.records.bench_results import POINT, ratios
 
 ENGINE = "2.1.20"
 PAIRS = 5
@@ -102,18 +103,12 @@ def points(rng: np.random.Generator) -> Iterator[tuple[int, _Point, bool]]:
             yield pair, every[place], bool(rng.integers(2))
 
 
-def compare(folder: Path, log: Callable[[str], None] = print) -> pd.DataFrame:
+def compare(folder: Path, log: Log = print) -> pd.DataFrame:
     """Measure every pair that `folder` does not hold yet.
 
-    Parameters
-    ----------
-    folder : Path
-        `generator.csv` grows there, one row per pair; an interrupted comparison resumes where it stopped.
+    `folder`: `generator.csv` grows there, one row per pair; an interrupted comparison resumes where it stopped.
 
-    Returns
-    -------
-    DataFrame
-        One row a pair.
+    One row per pair.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "generator.csv"

@@ -46,22 +46,15 @@ print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Pairs of readings of one file.
+    """Pairs of readings of one file."""
 
-    Attributes
-    ----------
-    rows, megabytes : int
-        Of the file.
-    ours_s, bare_s : list of float
-        Seconds of each reading, imports not counted, the interpreter fresh each time.
-    ours_mb, bare_mb : float
-        Most memory that any of them had resident.
-    """
-
+    #: Of the file.
     rows: int
     megabytes: int
+    #: Seconds of each reading, imports not counted, the interpreter fresh each time.
     ours_s: list[float]
     bare_s: list[float]
+    #: Most memory that any of them had resident.
     ours_mb: float
     bare_mb: float
 
@@ -103,12 +96,7 @@ def _write_chunk(file: BinaryIO, name: str, first: int, rows: int, rng: np.rando
 def compare(rows: int = 10_000_000, pairs: int = 3, folder: Path | None = None) -> Comparison:
     """Read one file with ours and with a bare stream, in turns, each in a process of its own.
 
-    Parameters
-    ----------
-    rows : int
-    pairs : int
-    folder : Path, optional
-        Where the files are made, and removed again. Default: the system's place for temporary files.
+    `folder`: where the files are made, and removed again. Default: the system's place for temporary files.
     """
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         raw, bare = Path(scratch) / "raw.txt", Path(scratch) / "rows.txt"

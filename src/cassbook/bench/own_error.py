@@ -28,12 +28,7 @@ _PROTOCOL = 4
 
 
 class StubNodes:
-    """The light path's connection to a stub, in the place of `load.nodes.Nodes`.
-
-    Parameters
-    ----------
-    port : int
-    """
+    """The light path's connection to a stub, in the place of `load.nodes.Nodes`."""
 
     def __init__(self, port: int) -> None:
         self._class = Cluster.connection_class
@@ -73,12 +68,9 @@ def stub_loop(
 def measure(delay_ms: float, threads: int, steady_s: float = _STEADY_S) -> dict[str, float]:
     """One row: what the server took and what the client saw, in microseconds, and what is between them.
 
-    Returns
-    -------
-    dict
-        delay_ms, threads, operations, server_mean_us, client_mean_us, error_mean_us (client less server: the way
-        there and back through the kernel is in it), error_p50_us, error_p99_us (differences of quantiles),
-        cpu_us_per_op, loop_lag_us, wrong (reads that did not return their row: 0).
+    Columns: delay_ms, threads, operations, server_mean_us, client_mean_us, error_mean_us (client less server: the
+    way there and back through the kernel is in it), error_p50_us, error_p99_us (differences of quantiles),
+    cpu_us_per_op, loop_lag_us, wrong (reads that did not return their row: 0).
     """
     rows: list[tuple[float, float, int]] = []
 

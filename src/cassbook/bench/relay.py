@@ -36,10 +36,7 @@ _TOO_MUCH = 2
 def added() -> pd.DataFrame:
     """Round trips of one message in flight, straight and through a relay without delay, in turns.
 
-    Returns
-    -------
-    DataFrame
-        One row a round: round, straight_ms, relayed_ms (medians), added_ms.
+    One row per round: round, straight_ms, relayed_ms (medians), added_ms.
     """
     listening, relayed = free_address(), free_address()
     rows = []
@@ -62,10 +59,7 @@ def added() -> pd.DataFrame:
 def accuracy() -> pd.DataFrame:
     """Round trips asked for and found, one message in flight.
 
-    Returns
-    -------
-    DataFrame
-        asked_ms, median_ms, p95_ms, p99_ms, off_ms, kept (whether the median is within the tolerance).
+    Columns: asked_ms, median_ms, p95_ms, p99_ms, off_ms, kept (whether the median is within the tolerance).
     """
     listening, relayed = free_address(), free_address()
     rows = []
@@ -92,16 +86,10 @@ def allowed_ms(asked_ms: float) -> float:
 def ceiling(size: int) -> pd.DataFrame:
     """Offer more and more messages on many connections, until round trips are no longer as asked.
 
-    Parameters
-    ----------
-    size : int
-        Of a message, bytes.
+    `size`: of a message, bytes.
 
-    Returns
-    -------
-    DataFrame
-        One row a go at a rate: size, offered_per_s (round trips), chunks_per_s and bytes_per_s (that the relay passed
-        on, both directions), asked_ms, median_ms, p95_ms, kept.
+    One row per attempt at a rate: size, offered_per_s (round trips), chunks_per_s and bytes_per_s (that the relay
+    passed on, both directions), asked_ms, median_ms, p95_ms, kept.
     """
     rows: list[tuple[Any, ...]] = []
     for rate in _RATES_PER_S:

@@ -50,13 +50,8 @@ class _Client:
 class Stub:
     """Answer every EXECUTE `delay_s` after it was read.
 
-    Attributes
-    ----------
-    port : int
-    delay_s : float
-        May be changed meanwhile, also for what has been read.
-    came, took_s : array of float
-        When a request was read, and how long after that its answer was handed to the kernel, of every one answered.
+    `delay_s`: may be changed meanwhile, also for what has been read. `came` and `took_s`: when a request was read, and
+    how long after that its answer was handed to the kernel, of every one answered.
     """
 
     def __init__(self, delay_s: float) -> None:
@@ -149,11 +144,8 @@ class Stub:
 def stub(delay_ms: float) -> Iterator[tuple[int, dict[str, float]]]:
     """Run the server as a process of its own.
 
-    Yields
-    ------
-    (int, dict)
-        Its port, and a dict that is filled when the block ends: answered, mean_us, p50_us, p99_us, of what the server
-        took for a request that came after the ramp.
+    Returns its port, and a dict that is filled when the block ends: answered, mean_us, p50_us, p99_us, of what the
+    server took for a request that came after the ramp.
     """
     command = [sys.executable, "-m", __name__, str(delay_ms)]
     took: dict[str, float] = {}

@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
+
 #: A screen reader reads it all: panels beyond these are counted and not described.
 _PANELS, _SERIES = 6, 8
 _IN_FULL = 1000
@@ -34,12 +36,12 @@ def describe(figure: Figure) -> str:
     panels = [axes for axes in figure.axes if axes.get_visible() and axes.has_data()]
     if not panels:
         return " ".join(text.get_text() for text in figure.texts) or "An empty figure."
-    told = [_panel(axes) for axes in panels[:_PANELS]]
+    sentences = [_panel(axes) for axes in panels[:_PANELS]]
     if len(panels) > 1:
-        told = [f"{len(panels)} panels.", *told]
+        sentences = [f"{len(panels)} panels.", *sentences]
     if len(panels) > _PANELS:
-        told.append(f"{len(panels) - _PANELS} more of the same kind.")
-    return " ".join(told)
+        sentences.append(f"{len(panels) - _PANELS} more of the same kind.")
+    return " ".join(sentences)
 
 
 def _panel(axes: Axes) -> str:
@@ -66,8 +68,8 @@ def _series(axes: Axes) -> Iterator[str]:
     """Each series with a name, or all lines together where none has one."""
     handles, labels = axes.get_legend_handles_labels()
     for handle, label in zip(handles, labels, strict=True):
-        if told := _values(handle):
-            yield f"{_plain(label)} {told}"
+        if shown := _values(handle):
+            yield f"{_plain(label)} {shown}"
     if labels:
         return
     bars = [container for container in axes.containers if isinstance(container, BarContainer)]
@@ -111,7 +113,7 @@ def _numeric(x: NDArray[Any]) -> bool:
     return all(isinstance(value, int | float | np.number) for value in x)
 
 
-def _range(values: NDArray[np.float64]) -> str:
+def _range(values: Floats) -> str:
     known = values[np.isfinite(values)]
     if not known.size:
         return "without values"

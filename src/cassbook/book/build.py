@@ -19,8 +19,8 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging, status
-from cassbook.book.forked_kernels import ForkedKernelManager
+from cassbook.book import execution, fingerprint, kernels, layout, needs, notebooks, publication
+from cassbook.book.kernels import ForkedKernelManager
 from cassbook.core import paths
 from cassbook.core.children import failure
 from cassbook.core.errors import InputError
@@ -52,34 +52,21 @@ def default_run(parameter: str) -> str:
 def build(recorded: str | None = None, today: str | None = None, fresh: Path | None = None, log: Log = print) -> Path:
     """Execute the chapters whose fingerprint is new and render the book.
 
-    Parameters
-    ----------
-    recorded, today : str, optional
-        Runs in `data/records`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks' own.
-    fresh : Path, optional
-        A run to show next to them.
-    log : callable
-        Takes each line of progress.
+    `recorded` and `today`: runs in `data/records`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks'
+    own. `fresh`: a run to show next to them. `log`: takes each line of progress.
 
-    Returns
-    -------
-    Path
-        `index.html`.
+    Returns `index.html`.
 
-    Raises
-    ------
-    InputError
-        If a run cannot be read or shown.
-    LaboratoryError
-        If a notebook fails, or the book is rendered with a warning.
+    Raises InputError if a run cannot be read or shown. Raises LaboratoryError if a notebook fails, or the book is
+    rendered with a warning.
     """
     names = {"recorded": recorded or default_run("recorded"), "today": today or default_run("today")}
     if fresh is not None:
         names["fresh"] = str(fresh)
     runs = {parameter: open_run(named) for parameter, named in names.items()}
     for run in runs.values():
-        showable.check_shown(run)
-    showable.check_pair(runs["recorded"], runs["today"])
+        needs.check_shown(run)
+    needs.check_pair(runs["recorded"], runs["today"])
     given = {
         parameter: _relative(run.folder) if Path(names[parameter]).is_dir() else run.name
         for parameter, run in runs.items()
@@ -87,34 +74,21 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     source = _assemble(keep_measurement=fresh is not None)
     copies = _executed(notebooks.analyse_notebooks(), given, log)
     for copy in copies:
-        staging.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
+        layout.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
     page = source / "book" / "status.md"
-    page.write_text(status.filled(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
+    page.write_text(publication.status_page(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
     return _render(source, build_dir() / "html", log)
 
 
 def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
     """Execute one chapter and render its page with the bibliography; links to other pages of the book lead nowhere.
 
-    Parameters
-    ----------
-    slug : str
-        The notebook's name without its ending.
-    given : mapping of str to str
-        Values of its parameters, as typed on a command line.
-    log : callable
+    `slug`: the notebook's name without its ending. `given`: values of its parameters, as typed on a command line.
 
-    Returns
-    -------
-    Path
-        The page.
+    Returns the page.
 
-    Raises
-    ------
-    InputError
-        For an unknown chapter or parameter, or a value of the wrong type, with what would be right.
-    LaboratoryError
-        If a cell fails, or the page is not rendered.
+    Raises InputError for an unknown chapter or parameter, or a value of the wrong type, with what would be right.
+    Raises LaboratoryError if a cell fails, or the page is not rendered.
     """
     notebook = notebooks.chapter_notebook(slug)
     parameters = {
@@ -125,7 +99,7 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
     source = folder / "source"
     _lay_out(source)
     (source / _ANALYSE).mkdir(parents=True)
-    staging.stage(copy, source / _ANALYSE / notebook.name)
+    layout.stage(copy, source / _ANALYSE / notebook.name)
     shutil.copytree(paths.project_root() / "book", source / "book")
     contents = f"format: jb-book\nroot: {(_ANALYSE / slug).as_posix()}\nchapters:\n  - file: {_BIBLIOGRAPHY}\n"
     (source / "_toc.yml").write_text(contents, encoding="utf-8")
@@ -136,10 +110,7 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
 def typed(notebook: Path, given: Mapping[str, str]) -> dict[str, Any]:
     """Return parameters that were typed as text as values of the types that the notebook's defaults have.
 
-    Raises
-    ------
-    InputError
-        For an unknown parameter, or a value of another type.
+    Raises InputError for an unknown parameter, or a value of another type.
     """
     notebooks.check(notebook, set(given))
     defaults = notebooks.parameters(notebook)
@@ -298,7 +269,7 @@ def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
     index = output / "_build" / "html" / "index.html"
     if done.returncode or not index.is_file():
         raise failure("the book was not rendered", done.stdout, "sphinx", warnings=strict)
-    slimming.slim(index.parent, notebooks.analyse_notebooks())
+    publication.slim(index.parent, notebooks.analyse_notebooks())
     with held_back():
         shutil.rmtree(target, ignore_errors=True)
         index.parent.rename(target)
@@ -310,10 +281,7 @@ def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
 
     An interrupted measurement of the same profile resumes; any other is set aside (`...-before`).
 
-    Returns
-    -------
-    Path
-        `index.html`.
+    Returns `index.html`.
     """
     wanted = load_profile(profile, engine=engine)
     folder = build_dir() / "runs" / f"{wanted.name}-{wanted.engine}"

@@ -17,9 +17,9 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from cassbook.book import fingerprint, lacking, notebooks, replaced
+from cassbook.book import fingerprint, gaps, notebooks, replaced
 from cassbook.book.evidence import describe
-from cassbook.book.source import FRESH, PUBLISHED, Source, recorded_sources, run_of
+from cassbook.book.provenance import FRESH, PUBLISHED, Source, recorded_sources, run_of
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LackingError
 from cassbook.ingest.folder import open_run
@@ -29,7 +29,7 @@ from cassbook.records.manifest import kind_of
 
 __all__ = ["Chapter", "check_parameters", "describe", "glue", "glue_each", "of_each", "open_chapter", "show"]
 
-of_each = lacking.of_each
+of_each = gaps.of_each
 #: More rows than any table of a page has, and far fewer than samples.
 _MOST_ROWS = 5_000
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
@@ -123,10 +123,7 @@ class Chapter:
 def check_kind(parameter: str, name_or_path: str, usual: str) -> None:
     """Check that a record is of the kind that a chapter reads under a parameter, as its default is.
 
-    Raises
-    ------
-    LackingError
-        If it is of another kind, or its tables are those of another experiment.
+    Raises LackingError if it is of another kind, or its tables are those of another experiment.
     """
     given, wanted = (_notes(name) for name in (name_or_path, usual))
     if given["kind"] != wanted["kind"] or (given["kind"] == TABLES and given["experiment"] != wanted["experiment"]):
@@ -203,15 +200,9 @@ def check_parameters(known: Iterable[str]) -> None:
     Papermill adds a cell that assigns what it was given, and Jupyter's namespace holds the text of every cell that ran;
     this is the one place that looks there. Outside Jupyter there is nothing to check.
 
-    Parameters
-    ----------
-    known : iterable of str
-        Names in the notebook's `parameters` cell.
+    `known`: names in the notebook's `parameters` cell.
 
-    Raises
-    ------
-    InputError
-        Naming the unknown and the known.
+    Raises InputError, naming the unknown and the known.
     """
     shell = get_ipython()
     cells = shell.user_ns.get("In", []) if shell else []
@@ -253,19 +244,15 @@ def glue(**figures: Any) -> None:
             continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004
         text = f"{text:.3g}" if isinstance(text, float) else str(text)
-        text = lacking.without_nan(text)
+        text = gaps.without_nan(text)
         myst_nb.glue(name.replace("_", "-"), _Plain(text), display=False)
 
 
 def glue_each(sources: Mapping[str, Source], figures: Callable[[Source], Mapping[str, Any]]) -> None:
-    """Glue figures of each source; those of one that lacks the data read `lacking.NOT_DETERMINED` in the prose.
+    """Glue figures of each source; those of one that lacks the data read `gaps.NOT_DETERMINED` in the prose.
 
-    Parameters
-    ----------
-    sources : mapping of str to Source
-        By what prose calls them; names of figures end in it: `spread` of 'today' is quoted as `spread-today`.
-    figures : callable
-        Raises `LackingError` for a source that lacks the data.
+    `sources`: by what prose calls them; names of figures end in it: `spread` of 'today' is quoted as `spread-today`.
+    `figures`: raises `LackingError` for a source that lacks the data.
     """
     for name, source in sources.items():
         try:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.schema import without_aside
 from cassbook.records import manifest
 from cassbook.records.experiment import Results
@@ -40,9 +40,9 @@ def describe(sources: Sequence[Source | Results | Record | str]) -> Evidence:
     Said are the record's name, engine, Java, dates, machine and processor, blocks, cells and their seconds, what others
     took of the machine, marks, and the hash of the data. A record that no class here reads is given by its name.
     """
-    told = dict(_described(source) for source in sources)
-    facts = max(told.values(), key=len)  # all of them for a run, some for the paper
-    table = pd.DataFrame(told).reindex(list(facts)).fillna("")
+    described = dict(_described(source) for source in sources)
+    facts = max(described.values(), key=len)  # all of them for a run, some for the paper
+    table = pd.DataFrame(described).reindex(list(facts)).fillna("")
     return Evidence(table[(table != "").any(axis=1)])
 
 

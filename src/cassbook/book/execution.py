@@ -11,9 +11,9 @@ import nbformat
 import papermill
 from papermill.engines import NBClientEngine, papermill_engines
 
-from cassbook.book import notebooks, replaced, status
+from cassbook.book import notebooks, publication, replaced
+from cassbook.book.kernel_environment import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.book.kernels import QuietKernelManager, ended_on_error
-from cassbook.book.settings import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 
@@ -43,22 +43,11 @@ def execute(
 ) -> None:  # fmt: skip
     """Execute a copy of a notebook with parameters.
 
-    Parameters
-    ----------
-    notebook, output : Path
-    parameters : dict
-        Every key must be a parameter of the notebook.
-    loud : bool
-        Pass on what cells print while they run.
-    manager : type
-        What starts the kernel.
+    `parameters`: every key must be a parameter of the notebook. `loud`: pass on what cells print while they run.
+    `manager`: what starts the kernel.
 
-    Raises
-    ------
-    InputError
-        For an unknown parameter, with those that exist, or an output folder that cannot be written.
-    LaboratoryError
-        If a cell fails, with its last lines.
+    Raises InputError for an unknown parameter, with those that exist, or an output folder that cannot be written.
+    Raises LaboratoryError if a cell fails, with its last lines.
     """
     notebooks.check(notebook, set(parameters))
     try:
@@ -91,5 +80,5 @@ def execute(
         raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
     content = nbformat.read(output, as_version=4)
     replaced.fill(content)
-    content.metadata[status.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
+    content.metadata[publication.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
     nbformat.write(content, output)

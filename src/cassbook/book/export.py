@@ -10,12 +10,12 @@ import pandas as pd
 
 from cassbook.book import paper_tables
 from cassbook.book.chapters import cold_start, measure
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 from cassbook.core.schema import explained
 from cassbook.latency import histograms, summaries
-from cassbook.latency.cold_cells import cold_cells
+from cassbook.latency.cold_start import cold_cells
 from cassbook.records import results
 from cassbook.records.run import RecordedRun
 
@@ -49,33 +49,20 @@ _PREAMBLE = r"""\documentclass[a4paper,landscape]{article}
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table to be written.
+    """A table to be written."""
 
-    Attributes
-    ----------
-    name : str
-        Of its files.
-    caption : str
-    make : callable
-        Returns the DataFrame, or raises InputError where the run does not suffice for it.
-    in_latex : bool
-        Tidy tables are long and for programs: they are CSV only.
-    """
-
-    name: str
+    name: str  # of its files
     caption: str
+    #: Returns the DataFrame, or raises InputError where the run does not suffice for it.
     make: Callable[[], pd.DataFrame]
-    in_latex: bool = True
+    in_latex: bool = True  # tidy tables are long and for programs: they are CSV only
 
 
 def quantiles(run: RecordedRun) -> pd.DataFrame:
     """Return quantiles of each cell and operation from its HdrHistograms.
 
-    Returns
-    -------
-    DataFrame
-        cell_id, operation, time ('service', or 'response' of a paced load), n, columns of `QUANTILES`, max_us; all
-        to three significant digits; marks of the cell.
+    Columns: cell_id, operation, time ('service', or 'response' of a paced load), n, columns of `QUANTILES`, max_us;
+    all to three significant digits; marks of the cell.
     """
     rows, marks = [], run.cells.set_index("cell_id")["marks"]
     for tag, counted in run.histograms.items():
@@ -95,16 +82,10 @@ def quantiles(run: RecordedRun) -> pd.DataFrame:
 def marked(cells: pd.DataFrame) -> pd.DataFrame:
     """Return each mark of each cell in words.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        From `cell_statistics`.
+    `cells`: from `cell_statistics`.
 
-    Returns
-    -------
-    DataFrame
-        cell_id, kind, threads, read_cl, write_cl, read_share, block, little_ratio, mark, meaning; empty if no cell is
-        marked.
+    Columns: cell_id, kind, threads, read_cl, write_cl, read_share, block, little_ratio, mark, meaning; empty if no
+    cell is marked.
     """
     columns = ["cell_id", "kind", "threads", "read_cl", "write_cl", "read_share", "block", "little_ratio", "marks"]
     marks = cells[columns].assign(mark=cells["marks"].str.split(";")).explode("mark").drop(columns="marks")
@@ -249,23 +230,11 @@ def _write(folder: Path, run: RecordedRun, source: Source, form: str) -> None:
 def export(run: RecordedRun, to: Path, form: str = "both") -> list[Path]:
     """Write the tables of a run.
 
-    Parameters
-    ----------
-    run : RecordedRun
-    to : Path
-        Folder to be made; it appears whole, by rename.
-    form : str
-        'csv', 'latex' or 'both'.
+    `to`: folder to be made; it appears whole, by rename. `form`: 'csv', 'latex' or 'both'.
 
-    Returns
-    -------
-    list of Path
-        What was written; README.md names each, and the tables that this run does not suffice for.
+    Returns what was written; README.md names each, and the tables that this run does not suffice for.
 
-    Raises
-    ------
-    InputError
-        If the folder is there and not empty, or cannot be written.
+    Raises InputError if the folder is there and not empty, or cannot be written.
     """
     if form not in FORMS:
         raise InputError(f"form: {form!r} is not one of {', '.join(FORMS)}")

@@ -28,21 +28,11 @@ _DIGITS = 16
 def of_chapter(notebook: Path, given: Mapping[str, Any]) -> str:
     """Return the fingerprint of a chapter.
 
-    Parameters
-    ----------
-    notebook : Path
-    given : mapping
-        Values of all its parameters but `data_hash`.
+    `given`: values of all its parameters but `data_hash`.
 
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
+    Returns 16 hexadecimal digits.
 
-    Raises
-    ------
-    InputError
-        If a folder of logs that is named cannot be read.
+    Raises InputError if a folder of logs that is named cannot be read.
     """
     digest = hashlib.sha256()
     cells = notebooks.cells(notebook)
@@ -104,11 +94,7 @@ def module_file(module: str) -> Path | None:
 def imports(text: str, package: str = "") -> set[str]:
     """Return the modules of cassbook that a source text names: in imports, and in strings.
 
-    Parameters
-    ----------
-    text : str
-    package : str
-        Of which the text is the `__init__`, if any: its strings name the modules that it offers lazily.
+    `package`: of which the text is the `__init__`, if any: its strings name the modules that it offers lazily.
     """
     named: set[str] = set()
     for node in ast.walk(ast.parse(text)):

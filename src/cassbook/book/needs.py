@@ -1,4 +1,8 @@
-"""What sections need of a run, asked before they compute: each check raises `LackingError` with what the run has."""
+"""What sections need of a run, asked before they compute: each check raises `LackingError` with what the run has.
+
+A run that the whole book is to show is checked before any chapter is executed: `check_shown` and `check_pair` refuse it
+with everything that is missing.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
-from cassbook.core.errors import LackingError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.latency.summaries import LEVEL_ORDER, mixed_cells
+from cassbook.records.run import RecordedRun
 
 #: Of cells that are no reads or writes alone.
 _KINDS = {"mixed": "mixes", "cold": "cells that begin cold", "paced": "cells at fixed rates"}
 _OPERATIONS = {"READ": "reads", "WRITE": "writes"}
+#: A polynomial of fourth order leaves nothing to judge it by with fewer; `fit` warns below eight.
+_LEAST_THREADS = 6
 
 
 def _series(source: Source) -> pd.DataFrame:
@@ -111,3 +118,49 @@ def _some(names: Iterable[object], word: str = "and") -> str:
     """Join names as a sentence does; of many the first and the last few."""
     texts: Sequence[str] = [str(name) for name in names]
     return f" {word} ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
+
+
+def check_shown(run: RecordedRun) -> None:
+    """Refuse a run that lacks what the chapters draw, before any is executed.
+
+    Raises InputError, naming everything that is missing.
+    """
+    cells = run.cells
+    pure, mixed = cells[cells["kind"] == "pure"], cells[cells["kind"] == "mixed"]
+    missing = []
+    for share, word in ((1.0, "reads"), (0.0, "writes")):
+        absent = [level for level in LEVELS if level not in set(pure.loc[pure["read_share"] == share, "read_cl"])]
+        if absent:
+            missing += [f"{word} at {level}" for level in absent]
+        elif not _all_levels(pure[pure["read_share"] == share]):
+            missing.append(f"a thread count with {word} at all of {', '.join(LEVELS)} in one block")
+    if pure["threads"].nunique() < _LEAST_THREADS:
+        missing.append(
+            f"at least {_LEAST_THREADS} thread counts of pure reads and writes (a fourth-order fit needs them)"
+        )
+    if not {(s.read_cl, s.write_cl) for s in STRONG_SETTINGS} <= set(
+        zip(mixed["read_cl"], mixed["write_cl"], strict=True)
+    ):
+        missing.append(f"mixed cells at {', '.join(s.name for s in STRONG_SETTINGS)}")
+    if missing:
+        raise InputError(f"{run.folder}: the book cannot show this run; it lacks {'; '.join(missing)}")
+
+
+def _all_levels(pure: pd.DataFrame) -> bool:
+    """Whether some thread count has all levels in one block, so that they can be ranked."""
+    return bool((pure.groupby(["block", "threads"])["read_cl"].nunique() >= len(LEVELS)).any())
+
+
+def check_pair(recorded: RecordedRun, today: RecordedRun) -> None:
+    """Refuse two runs of which the chapters could show no cell side by side.
+
+    Raises InputError, naming both and what each measured.
+    """
+    keys = ["read_share", "read_cl", "threads"]
+    pure = [run.cells.loc[run.cells["kind"] == "pure", keys].drop_duplicates() for run in (recorded, today)]
+    if pure[0].merge(pure[1]).empty:
+        threads = [", ".join(map(str, sorted(cells["threads"].unique()))) for cells in pure]
+        raise InputError(
+            f"{recorded.folder} and {today.folder}: the book cannot show these side by side; they have no pure cell in "
+            f"common (threads {threads[0]} and {threads[1]})"
+        )

@@ -31,15 +31,9 @@ def measure_notebook() -> Path:
 def chapter_notebook(slug: str) -> Path:
     """Return the notebook of a chapter.
 
-    Parameters
-    ----------
-    slug : str
-        Name of its file without the ending: 'latency'.
+    `slug`: name of its file without the ending: 'latency'.
 
-    Raises
-    ------
-    InputError
-        If there is no such chapter, with those that exist.
+    Raises InputError if there is no such chapter, with those that exist.
     """
     known = {path.stem: path for path in analyse_notebooks()}
     if slug not in known:
@@ -50,10 +44,7 @@ def chapter_notebook(slug: str) -> Path:
 def cells(notebook: Path) -> list[dict[str, Any]]:
     """Return the cells of a notebook as they are stored, `source` joined to one text.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or no notebook.
+    Raises InputError if the file is missing or no notebook.
     """
     try:
         stored = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -67,10 +58,7 @@ def parameters(notebook: Path) -> dict[str, Any]:
 
     Its cell tagged `parameters` assigns literals and nothing else.
 
-    Raises
-    ------
-    InputError
-        If the cell assigns anything but a literal.
+    Raises InputError if the cell assigns anything but a literal.
     """
     declared: dict[str, Any] = {}
     for cell in cells(notebook):
@@ -85,10 +73,7 @@ def parameters(notebook: Path) -> dict[str, Any]:
 def assigned(source: str) -> dict[str, Any]:
     """Return the values that a cell of parameters assigns, by name.
 
-    Raises
-    ------
-    InputError
-        If one is no literal.
+    Raises InputError if one is no literal.
     """
     values: dict[str, Any] = {}
     for node in ast.parse(source).body:
@@ -104,10 +89,7 @@ def assigned(source: str) -> dict[str, Any]:
 def check(notebook: Path, given: set[str]) -> None:
     """Refuse names that are no parameters of a notebook; Papermill itself would only warn.
 
-    Raises
-    ------
-    InputError
-        Naming the unknown parameters, and those that the notebook has.
+    Raises InputError, naming the unknown parameters, and those that the notebook has.
     """
     known = [name for name in parameters(notebook) if name != DATA_HASH]
     unknown = sorted(given - set(known) - {DATA_HASH})

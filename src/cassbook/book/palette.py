@@ -28,12 +28,7 @@ def version(name: str) -> str:
 def setting(name: str, others: int = 0) -> str:
     """Return the colour of a setting; of one that three replicas do not have, the colour of a series.
 
-    Parameters
-    ----------
-    name : str
-        As in figures: 2R-2W, or a pair of levels.
-    others : int
-        How many such settings came before.
+    `name`: as in figures: 2R-2W, or a pair of levels. `others`: how many such settings came before.
 
     >>> setting("ONE/ONE") == setting("1R-1W") == BLACK
     True

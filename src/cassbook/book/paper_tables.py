@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
 from cassbook.core.schema import CLIENT_MARKS
@@ -38,18 +38,10 @@ _MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MO
 def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Return Tables I and II: latency, variation and throughput by threads, slowdowns in percent of ONE behind.
 
-    Parameters
-    ----------
-    stats : DataFrame
-        Columns `schema.LEVEL_STATS`.
-    operation : str
-        READ or WRITE.
+    `stats`: columns `schema.LEVEL_STATS`. `operation`: READ or WRITE.
 
-    Returns
-    -------
-    DataFrame of str
-        Index threads; columns (quantity, level). Latencies carry how far their 95 % interval reaches where
-        there are blocks to compute it from; `signs` of marks stand behind them.
+    Index threads; columns (quantity, level). Latencies carry how far their 95 % interval reaches where
+    there are blocks to compute it from; `signs` of marks stand behind them.
     """
     rows = summaries.slowdowns(stats[stats["operation"] == operation])
     table = {}
@@ -123,16 +115,9 @@ def starred(values: pd.DataFrame, spec: str = "{:.0f}") -> pd.DataFrame:
 def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True) -> pd.DataFrame:
     """Return Tables IV and V: one row per thread count, one column per (read share, setting).
 
-    Parameters
-    ----------
-    df : DataFrame
-        Columns setting, read_share, threads and `value`; marks, if cells have them.
-    value : str
-    spec : str
-        Format of a value.
-    least : bool
-        Whether values are latencies: the least of each workload has an asterisk (the paper underlines it), but not
-        where a curve is below zero, which no latency is; such values are not shown.
+    `df`: columns setting, read_share, threads and `value`; marks, if cells have them. `spec`: format of a value.
+    `least`: whether values are latencies: the least of each workload has an asterisk (the paper underlines it), but not
+    where a curve is below zero, which no latency is; such values are not shown.
     """
     shares = df["read_share"].map(mix_label)
     text = df[value].map(spec.format)
@@ -192,17 +177,9 @@ def setting_rankings(source: Source) -> pd.DataFrame:
 def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
     """Return the order of levels or settings over all thread counts together, by run (see `ranking.overall`).
 
-    Parameters
-    ----------
-    sources : sequence of Source
-        Runs.
-    of : str
-        'level' or 'setting'.
+    `sources`: runs. `of`: 'level' or 'setting'.
 
-    Returns
-    -------
-    DataFrame
-        Index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
+    Index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
     """
     parts = {}
     for label, orders in of_each(sources, lambda source: _overall(source, of)).items():

@@ -16,8 +16,8 @@ from playwright.sync_api import Error, sync_playwright
 
 from cassbook.book.execution import build_dir
 from cassbook.core import paths
-from cassbook.core.browser import browser
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.paths import browser
 
 _ARTICLE = re.compile(r"<article\b.*?</article>", re.DOTALL)
 _FORMULAS = re.compile(r"<script[^>]*>\s*window\.MathJax.*?</script>|<script[^>]*mathjax[^>]*></script>", re.DOTALL)
@@ -34,22 +34,11 @@ _BARE = "print.html"
 def write(html: Path) -> Path:
     """Print a rendered book.
 
-    Parameters
-    ----------
-    html : Path
-        The folder of the rendered book.
+    `html`: the folder of the rendered book.
 
-    Returns
-    -------
-    Path
-        The PDF, `the-price-of-consistency.pdf` in the build folder.
+    Returns the PDF, `the-price-of-consistency.pdf` in the build folder.
 
-    Raises
-    ------
-    InputError
-        If no Chromium is installed.
-    LaboratoryError
-        If it prints nothing, with what it says.
+    Raises InputError if no Chromium is installed. Raises LaboratoryError if it prints nothing, with what it says.
     """
     chromium = browser()
     if chromium is None:
@@ -94,11 +83,7 @@ def contents(toc: Path) -> list[tuple[str, list[str]]]:
 def one_page(html: Path, parts: list[tuple[str, list[str]]]) -> str:
     """Return all pages as one: links between them stay inside it, pictures are found from the book's folder.
 
-    Parameters
-    ----------
-    html : Path
-    parts : list of (str, list of str)
-        Captions with pages, by their names without `.html`.
+    `parts`: captions with pages, by their names without `.html`.
     """
     names = {page: page.replace("/", "--") for _, pages in parts for page in pages}
     body, formulas = [], ""

@@ -1,4 +1,4 @@
-"""Imports what chapters import, for a process that kernels are forked from (see `forked_kernels`)."""
+"""Imports what chapters import, for a process that kernels are forked from (see `kernels`)."""
 
 import importlib
 import os

@@ -18,8 +18,8 @@ import nbformat
 import pandas as pd
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 
-from cassbook.book import lacking
-from cassbook.book.lacking import NOT_DETERMINED, Sentence, in_words
+from cassbook.book import gaps
+from cassbook.book.gaps import NOT_DETERMINED, Sentence, in_words
 from cassbook.core.errors import CassbookWarning, LackingError
 
 _QUOTED = re.compile(r"\{glue:text\}`([^`:]+)")
@@ -43,7 +43,7 @@ class _Page:
         else:
             return False
         if _shows(cell) or sentence not in self.said:
-            lacking.display(Sentence(sentence))
+            gaps.display(Sentence(sentence))
         self.said.add(sentence)
         self.undefined |= dict.fromkeys(_assigned(cell) - set(shell.user_ns), sentence)
         return True
@@ -52,7 +52,7 @@ class _Page:
         """Show a warning of our own as a sentence, once."""
         sentence = in_words(LackingError(str(warning)))
         if sentence not in self.said:
-            lacking.display(Sentence(sentence))
+            gaps.display(Sentence(sentence))
         self.said.add(sentence)
 
 

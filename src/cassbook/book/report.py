@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 import jinja2
@@ -14,20 +15,23 @@ import pandas as pd
 
 from cassbook import __version__
 from cassbook.advisor.advice import SURVIVE
-from cassbook.book import report_answers, report_faults
+from cassbook.book import report_answers
 from cassbook.book import report_figures as figures
 from cassbook.book.paper_tables import p_text
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import NOT_DETERMINED_MEANS
 from cassbook.core.schema import UNKNOWN_THREADS, explained
+from cassbook.core.units import PERCENT
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
 from cassbook.latency.comparison import choose, compare
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Results
-from cassbook.records.faults import FaultRun
+from cassbook.records.fault_summary import summary
+from cassbook.records.faults import OPERATIONS, FaultRun
 from cassbook.records.results import Measured, of_run, replication
 from cassbook.shown import comparison as shown_comparison
+from cassbook.shown import faults as shown_faults
 from cassbook.shown import results as shown_results
 from cassbook.shown.dead_replicas import dead_replicas, stops
 from cassbook.shown.tables import intervals
@@ -52,15 +56,14 @@ _FIGURES = {
 }  # fmt: skip
 _HEADS = {"rate_per_s": "rate/s"}
 _TEXT = {"operation", "level", "condition", "marks", "deployment", "workload", "kind", "setting", "driver", "table"}
+#: Of several cluster starts one is drawn: faults strike each at other moments.
+_DRAWN_START = 1
 
 
 def page(runs: Sequence[Measured | FaultRun]) -> str:
     """Return the page about some runs; with several, each after the first is compared with the first.
 
-    Parameters
-    ----------
-    runs : sequence of RecordedRun, LogFolder, SampleFile or FaultRun
-        Records of faults are not compared.
+    `runs`: records of faults are not compared.
     """
     measured = [run for run in runs if not isinstance(run, FaultRun)]
     failing = [run for run in runs if isinstance(run, FaultRun)]
@@ -69,7 +72,7 @@ def page(runs: Sequence[Measured | FaultRun]) -> str:
         title=", ".join(dict.fromkeys(names)), names=names, version=__version__,
         runs=[_about(run, f"run-{number}") for number, run in enumerate(measured, start=1)],
         faults=[
-            report_faults.about(run, f"run-{number}") | {"manifest": _manifest_text(run.results.manifest)}
+            of_faults(run, f"run-{number}") | {"manifest": _manifest_text(run.results.manifest)}
             for number, run in enumerate(failing, start=len(measured) + 1)
         ],
         pairs=[_compared(measured[0], other, f"compared-{number}") for number, other in enumerate(measured[1:], 1)],
@@ -285,3 +288,44 @@ def _class(name: object, column: pd.Series, wide: Sequence[str]) -> str:
         return "wide"
     figures_only = name not in _TEXT and column.astype(str).str.match(r"[-+\d.,>±]*( .*%| ±n\.d\.)?$").all()
     return "number" if figures_only else ""
+
+
+def of_faults(run: FaultRun, anchor: str) -> dict[str, Any]:
+    """Return what the template shows of one record, but for its manifest."""
+    found = groupby(shown_faults.sections(summary(run)), key=lambda section: section[0])
+    schedules = [
+        {
+            "title": shown_faults.title_of(run, setup), "drawn": _answered_over_time(run, setup),
+            "faults": [section[1:] for section in sections],
+        }
+        for setup, sections in found
+    ]  # fmt: skip
+    return {
+        "anchor": anchor, "heading": shown_faults.heading(run), "schedules": schedules, "wide": shown_faults.ENDED,
+        "kept": shown_faults.kept(run), "notes": shown_faults.notes(run),
+    }  # fmt: skip
+
+
+def _answered_over_time(run: FaultRun, setup: str) -> dict[str, Any] | None:
+    """Draw the share answered over time, of reads and of writes, a line per setting; of one driver and table."""
+    bins = run.bins_of(setup, _DRAWN_START)
+    if bins.empty:
+        return None
+    names = bins["setting"].drop_duplicates().tolist()
+    colour_of = figures.colours(names)
+    faults = run.faults(setup).query("start == @_DRAWN_START")
+    ends_s = faults["ends_s"].fillna(run.length_s(setup))
+    bands = list(zip(faults["begins_s"], ends_s, strict=True))
+    which = {column: bins[column].iloc[0] for column in ("driver", "table") if len(bins[column].unique()) > 1}
+    own = bins[(bins[list(which)] == pd.Series(which)).all(axis=1)] if which else bins
+    panels = []
+    for operation, word in OPERATIONS.items():
+        lines = {
+            str(name): (of_setting["bin_s"].to_numpy(), (PERCENT * of_setting["ok"] / of_setting["n"]).to_numpy())
+            for name, of_setting in own[own["operation"] == operation].groupby("setting", sort=False)
+        }
+        panels.append(figures.over_time_panel(f"{word} answered, %", lines, bands, colour_of))
+    return {
+        "start": _DRAWN_START, "which": "".join(f", {column} {name}" for column, name in which.items()),
+        "legend": list(colour_of.items()), "panels": panels,
+    }  # fmt: skip

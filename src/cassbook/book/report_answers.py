@@ -11,7 +11,7 @@ import pandas as pd
 
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ, times_as_slow
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.workload_cells import shares
+from cassbook.advisor.map_cells import shares
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted
 from cassbook.latency.capacity import AT_LEAST, NONE, SOME, Capacity, capacities
@@ -27,29 +27,18 @@ _UNMIXED = (0.1, 0.5, 0.9)
 
 @dataclass
 class Answers:
-    """Tables in words, and why one is not there.
+    """Tables in words, and why one is not there."""
 
-    Attributes
-    ----------
-    advice, capacity : DataFrame
-        Empty where the run allows no answer.
-    lacking : list of str
-        Why.
-    """
-
+    #: Empty where the run allows no answer.
     advice: pd.DataFrame = field(default_factory=pd.DataFrame)
     capacity: pd.DataFrame = field(default_factory=pd.DataFrame)
-    lacking: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)  # why
 
 
 def of_run(run: Any, replicas: int | None) -> Answers:
     """Ask a run for both answers.
 
-    Parameters
-    ----------
-    run : RecordedRun, LogFolder or SampleFile
-    replicas : int or None
-        The replication factor, if it is known; nothing is recommended without.
+    `replicas`: the replication factor, if it is known; nothing is recommended without.
     """
     found = Answers()
     try:

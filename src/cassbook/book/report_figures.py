@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
 from cassbook.latency import percentiles, summaries
 
 #: Colours that the colour-blind can distinguish (Okabe and Ito), and that are seen on white and on black.
@@ -70,17 +70,10 @@ _ALIKE = re.compile(r'<path d="[^"]*"([^>]*)/>(?:<path d="[^"]*"\1/>)+')
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture.
-
-    Attributes
-    ----------
-    title : str
-    svg : str
-        To stand in a page as it is.
-    """
+    """A picture."""
 
     title: str
-    svg: str
+    svg: str  # to stand in a page as it is
 
 
 def colours(levels: Sequence[str]) -> dict[str, str]:
@@ -91,13 +84,7 @@ def colours(levels: Sequence[str]) -> dict[str, str]:
 def percentile_panels(cells: pd.DataFrame, colour_of: dict[str, str], figures: Sequence[str]) -> Iterator[Panel]:
     """Draw figures of latency over threads or rates, a line per level; those that no cell has are left out.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        Rows of `results.Results` that differ in level, threads or rate alone.
-    colour_of : dict of str to str
-    figures : sequence of str
-        Of `percentiles.FIGURES`.
+    `cells`: rows of `results.Results` that differ in level, threads or rate alone. `figures`: of `percentiles.FIGURES`.
     """
     x, label = ("rate_per_s", "requests per second") if cells["rate_per_s"].notna().all() else ("threads", "threads")
     for name in figures:
@@ -121,7 +108,7 @@ def throughput_panel(cells: pd.DataFrame, colour_of: dict[str, str], name: str) 
 
 
 def over_time_panel(
-    title: str, lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+    title: str, lines: Mapping[str, tuple[Floats, Floats]],
     bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
 ) -> Panel:  # fmt: skip
     """Draw percentages over seconds, a line per setting, with bands from when to when a fault lasted."""
@@ -169,7 +156,7 @@ class _Picture:
         self._y += of.tolist()
 
     def percentages(
-        self, lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+        self, lines: Mapping[str, tuple[Floats, Floats]],
         bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
     ) -> None:  # fmt: skip
         """Draw percentages over seconds; the axes are plain."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cassbook.claims.interval import Interval, interval, middle, numbers_in
+from cassbook.claims.level_means import NotInRun, Study
 from cassbook.claims.registry import about_measurements
 from cassbook.claims.statement import Answer, Count, Evidence, Statement, Untestable, Verdict, agrees, counted, spell
-from cassbook.claims.study import NotInRun, Study
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.latency.summaries import level_stats

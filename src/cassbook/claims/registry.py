@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from cassbook.claims.level_means import Study
 from cassbook.claims.statement import (
     PAPERS,
     Answer,
@@ -35,7 +36,6 @@ from cassbook.claims.statement import (
     judge,
     papers_named,
 )
-from cassbook.claims.study import Study
 from cassbook.core.errors import InputError, LaboratoryError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,7 +56,7 @@ _MODULES = (
     "g20.choices",
     "g20.fits",
     "g20.little",
-    "g20.cells",
+    "g20.derived",
     "g20.slowdowns",
     "pbs.text",
     "pbs.metrics",
@@ -65,13 +65,13 @@ _MODULES = (
     "g21.text",
     "g21.latency",
     "g21.conclusions",
-    "g21.cells",
+    "g21.derived",
     "thesis.text",
     "thesis.benchmarks",
-    "thesis.results",
+    "thesis.levels_and_settings",
     "thesis.regressions",
     "thesis.commands",
-    "d16.model",
+    "d16.text",
     "d16.evaluation",
     "d16.forensics",
 )

@@ -1,4 +1,4 @@
-"""What words of the papers without a number are taken to mean; the same in all five texts, and listed on a page."""
+"""What the texts leave unsaid, the same for all five: what words without a number mean, and what YCSB comes with."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ STRAIGHT = 0.99
 SATURATED, MORE_STRICTLY = 0.05, 0.02
 #: 'Significantly', and 'rises' or 'falls' of a trend: chance of as much without one.
 SIGNIFICANT = 0.05
+#: The core workloads as its own documentation lists them ('Core Workloads', and the folder `workloads` of a release).
+YCSB_WORKLOADS = {
+    "A": "update heavy",
+    "B": "read mostly",
+    "C": "read only",
+    "D": "read latest",
+    "E": "short ranges",
+    "F": "read-modify-write",
+}
+#: Reads and writes of its first two, percent.
+UPDATE_HEAVY, READ_MOSTLY = (50, 50), (95, 5)
 
 
 def within(part: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.common import by_option, format_option
+from cassbook.cli.options import by_option, format_option
 from cassbook.core.errors import InputError
 
 
@@ -73,10 +73,7 @@ def advise(
 def _check_point(name: str, threads: float | None, reads: float | None, whole: bool, alone: bool) -> None:
     """Refuse a point of which too little is said, or too much.
 
-    Raises
-    ------
-    InputError
-        Saying what goes together.
+    Raises InputError, saying what goes together.
     """
     if alone and reads is not None:
         raise InputError("--reads: the mix is a part of the workload; leave it out, or give several with --workload")
@@ -89,10 +86,7 @@ def _check_point(name: str, threads: float | None, reads: float | None, whole: b
 def _check_bound(bound_ms: float | None, whole: bool) -> None:
     """Refuse a bound of a map, and one that nothing can keep.
 
-    Raises
-    ------
-    InputError
-        Saying what to give instead.
+    Raises InputError, saying what to give instead.
     """
     if whole and bound_ms is not None:
         raise InputError("--bound-ms: a bound is answered at a point; give --threads and --reads instead of --map")
@@ -102,7 +96,7 @@ def _check_bound(bound_ms: float | None, whole: bool) -> None:
 
 def _workloads_of(name: str) -> str:
     """Name the workloads of a run, each of which is advised for without --reads."""
-    from cassbook.advisor.workload_cells import shares
+    from cassbook.advisor.map_cells import shares
     from cassbook.ingest.folder import open_run
 
     cells = open_run(name).statistics

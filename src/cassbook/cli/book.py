@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cassbook.cli.common import log
+from cassbook.cli.options import log
 from cassbook.core.paths import checkout
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.common import log
+from cassbook.cli.options import log
 from cassbook.core.errors import InputError
 from cassbook.core.paths import checkout
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cassbook.cli.common import format_option
+from cassbook.cli.options import format_option
 
 
 @click.command()
@@ -25,9 +25,9 @@ def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...]
     not_reproduced  it follows in no reading we could think of
     untestable      nothing is left to compute with; the note says what is lost
     """  # noqa: D301 - click wants the character itself
+    from cassbook.claims.ledger_text import FORMATS, in_full
     from cassbook.claims.measured import by_run
     from cassbook.claims.registry import ledger, papers_of, with_ids
-    from cassbook.claims.report import FORMATS, in_full
     from cassbook.claims.statement import papers_named
     from cassbook.ingest.folder import open_run
 

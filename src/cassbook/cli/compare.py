@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cassbook.cli.common import by_option, format_option, logs_options
+from cassbook.cli.options import by_option, format_option, logs_options
 
 if TYPE_CHECKING:
     from cassbook.ingest.common import Options

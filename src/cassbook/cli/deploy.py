@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cassbook.cli.common import Renamed, engine_option, format_option, log, output_option
+from cassbook.cli.options import Renamed, engine_option, format_option, log, output_option
 
 
 @click.command()

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from cassbook.cli.common import engine_option, format_option, log
+from cassbook.cli.options import engine_option, format_option, log
 
 
 @click.command()

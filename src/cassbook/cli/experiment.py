@@ -1,6 +1,4 @@
-"""`cassbook experiment`, the catalogue of live experiments; `demonstrate`, `trial`, `probe` and `calibrate`, older
-commands for parts of it, which go on working.
-"""
+"""`cassbook experiment`, the catalogue of live experiments."""
 
 from __future__ import annotations
 
@@ -10,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.common import blocks_option, engine_option, format_option, log, output_option
+from cassbook.cli.options import blocks_option, engine_option, format_option, log, output_option
 from cassbook.core.words import counted
 
 if TYPE_CHECKING:
     from cassbook.lab.experiments.catalogue import Catalogue
+    from cassbook.profile.profile import Profile
 
 
 @click.command()
@@ -24,11 +23,17 @@ if TYPE_CHECKING:
 @engine_option(default=None, otherwise="the experiment's usual one")
 @blocks_option()
 @click.option("--map", "map_run", metavar="RUN", help="Run that says which setting is fastest, for adviser-*.")
-@click.option("--profile", metavar="PROFILE", help="Profile of faults, by name or path, for `faults`.")
+@click.option(
+    "--profile",
+    "profiles",
+    metavar="PROFILE",
+    multiple=True,
+    help="Profile of faults, by name or path, for `faults`; may be given several times.",
+)
 @format_option("text", "json")
 def experiment(
     name: str | None, output: Path | None, resume: bool, engine: str | None, blocks: int, map_run: str | None,
-    profile: str | None, form: str,
+    profiles: tuple[str, ...], form: str,
 ) -> None:  # fmt: skip
     """Record a live experiment; without a name, list them.
 
@@ -41,7 +46,7 @@ def experiment(
 
         click.echo(as_json(CATALOGUE) if form == "json" else text(CATALOGUE))
         return
-    path = _record(name, output, "_build/experiments/{name}-{engine}", engine, blocks, resume, map_run, profile)
+    path = _record(name, output, engine, blocks, resume, map_run, profiles)
     _summarise(path)
     click.echo(json.dumps({"record": str(path)}) if form == "json" else path)
 
@@ -58,29 +63,39 @@ def _summarise(path: Path) -> None:
 
 
 def _record(
-    name: str, output: Path | None, usual: str, engine: str | None, blocks: int, resume: bool, map_run: str | None,
-    profile: str | None = None,
+    name: str, output: Path | None, engine: str | None, blocks: int, resume: bool, map_run: str | None,
+    profiles: tuple[str, ...],
 ) -> Path:  # fmt: skip
-    """Record an experiment into a folder, by default the usual one of its name and engine."""
+    """Record an experiment into a folder, by default one of its name, or its profiles', and engine."""
     from cassbook.core.paths import project_root
     from cassbook.lab.experiments.catalogue import named, usual_engine
-    from cassbook.lab.experiments.recording import record
+    from cassbook.lab.experiments.writer import record
 
-    name, entry = named(name)
-    called = name
+    entry, called = named(name), name
     needed: dict[str, Any] = {}
     if map_run is not None:
         from cassbook.advisor.latency_map import LatencyMap
 
         needed["map"] = LatencyMap.of_run(map_run)
-    if profile is not None:
+    if profiles:
         from cassbook.profile.profile import load_profile
 
-        needed["profile"] = loaded = load_profile(profile)
-        called, engine = loaded.name, engine or loaded.engine
+        needed["profile"] = loaded = [load_profile(profile) for profile in profiles]
+        called, engine = "+".join(one.name for one in loaded), engine or _engine_of(loaded)
     engine = engine or usual_engine(entry)
-    folder = output or project_root() / usual.format(name=called, engine=engine)
+    folder = output or project_root() / "_build" / "experiments" / f"{called}-{engine}"
     return record(name, folder, engine, blocks, resume, needed, log)
+
+
+def _engine_of(profiles: list[Profile]) -> str:
+    """Return the version that all profiles name."""
+    from cassbook.core.errors import InputError
+
+    engines = {profile.engine: profile.name for profile in profiles}
+    if len(engines) > 1:
+        said = ", ".join(f"{name} is of {engine}" for engine, name in engines.items())
+        raise InputError(f"profile: {said}; name one version with --engine")
+    return profiles[0].engine
 
 
 def text(catalogue: Catalogue) -> str:
@@ -103,46 +118,3 @@ def as_json(catalogue: Catalogue) -> str:
         for name, entry in catalogue.items()
     ]  # fmt: skip
     return json.dumps(rows, indent=1)
-
-
-@click.command()
-@click.argument("what", type=click.Choice(["shift", "switches"]))
-@click.option("--map", "map_run", required=True, metavar="RUN", help="Run that says which setting is fastest.")
-@output_option("Folder. Default: in _build/rides.")
-@engine_option()
-@blocks_option()
-def demonstrate(what: str, map_run: str, output: Path | None, engine: str, blocks: int) -> None:
-    """Record the adviser at work: `cassbook experiment adviser-shift` or `adviser-switches`."""
-    usual = f"_build/rides/{what}-{{engine}}"
-    click.echo(_record(f"adviser-{what}", output, usual, engine, blocks, True, map_run))
-
-
-@click.command()
-@click.argument("name", metavar="NAME")
-@output_option("Folder. Default: in _build/trials.")
-@engine_option()
-@blocks_option()
-def trial(name: str, output: Path | None, engine: str, blocks: int) -> None:
-    """Record an experiment on what distance does: `cassbook experiment distance-NAME`."""
-    usual = f"_build/trials/{name}-{{engine}}"
-    click.echo(_record(f"distance-{name}", output, usual, engine, blocks, True, None))
-
-
-@click.command()
-@click.argument("name", metavar="NAME")
-@output_option("Folder. Default: in _build/runs.")
-@engine_option()
-@blocks_option()
-def probe(name: str, output: Path | None, engine: str, blocks: int) -> None:
-    """Measure how stale reads are: `cassbook experiment staleness-NAME`."""
-    usual = f"_build/runs/stale-{name}-{{engine}}"
-    click.echo(_record(f"staleness-{name}", output, usual, engine, blocks, True, None))
-
-
-@click.command()
-@output_option("Folder. Default: in _build/runs.")
-@engine_option()
-@blocks_option()
-def calibrate(output: Path | None, engine: str, blocks: int) -> None:
-    """Measure what requests cost on this machine: `cassbook experiment calibration`."""
-    click.echo(_record("calibration", output, "_build/runs/{name}-{engine}", engine, blocks, True, None))

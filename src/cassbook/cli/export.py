@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cassbook.cli.common import output_option
+from cassbook.cli.options import output_option
 
 
 @click.command()

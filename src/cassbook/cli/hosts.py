@@ -15,8 +15,8 @@ from cassbook.core.errors import InputError
 from cassbook.core.words import counted
 
 if TYPE_CHECKING:
-    from cassbook.lab.engine.existing import ExistingCluster
-    from cassbook.lab.engine.hosts import Hosts
+    from cassbook.core.types import Log
+    from cassbook.lab.engine.existing_cluster import ExistingCluster, Hosts
     from cassbook.lab.run.hosts import Written
     from cassbook.lab.run.remote import Clients
     from cassbook.lab.run.workers import Asked
@@ -67,13 +67,10 @@ def host_options(command: F) -> F:
 def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     """Turn the options into what is asked, or None without --hosts; touches no network.
 
-    Raises
-    ------
-    InputError
-        For options that contradict one another, and files and variables that are missing.
+    Raises InputError for options that contradict one another, and files and variables that are missing.
     """
     from cassbook.lab.engine.connect import Access, Tls
-    from cassbook.lab.engine.hosts import Hosts, contact_points
+    from cassbook.lab.engine.existing_cluster import Hosts, contact_points
 
     given = {name for name, value in options.items() if value is not None and value is not False}
     if "hosts" not in given:
@@ -105,10 +102,7 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
 def asked_clients(options: dict[str, Any], profile: Profile) -> Asked | None:
     """Turn the options into the scheduler that is asked for, or None without --clients; touches no network.
 
-    Raises
-    ------
-    InputError
-        For options that contradict one another or the profile, and files that are missing.
+    Raises InputError for options that contradict one another or the profile, and files that are missing.
     """
     files = {name: options[f"clients_tls_{name}"] for name in ("ca", "cert", "key")}
     if options["clients"] is None:
@@ -129,21 +123,13 @@ def placed_clients(
     profile: Profile,
     folder: Path,
     resume: bool,
-    log: Callable[[str], None],
+    log: Log,
 ) -> Iterator[tuple[Profile, Clients | None]]:
     """Connect to the scheduler, if one is asked for, and check its workers, before anything is written.
 
-    Yields
-    ------
-    (Profile, Clients or None)
-        The profile with as many client processes as will run.
+    Returns the profile with as many client processes as will run.
 
-    Raises
-    ------
-    InputError
-        For workers that cannot take part.
-    LaboratoryError
-        If no scheduler answers.
+    Raises InputError for workers that cannot take part. Raises LaboratoryError if no scheduler answers.
     """
     if asked is None or cluster is None:
         yield profile, None
@@ -163,42 +149,25 @@ def placed_clients(
         yield profile.model_copy(update={"load": profile.load.model_copy(update={"client_processes": count})}), clients
 
 
-def look(hosts: Hosts, profile: Profile, log: Callable[[str], None]) -> tuple[Profile, ExistingCluster]:
+def look(hosts: Hosts, profile: Profile, log: Log) -> tuple[Profile, ExistingCluster]:
     """Look at the cluster; also return the profile with the release and the number of nodes that were found.
 
-    Raises
-    ------
-    InputError
-        For what does not fit.
-    LaboratoryError
-        If it cannot be reached.
+    Raises InputError for what does not fit. Raises LaboratoryError if it cannot be reached.
     """
-    from cassbook.lab.engine.existing import ExistingCluster
+    from cassbook.lab.engine.existing_cluster import ExistingCluster
     from cassbook.lab.run.hosts import profile_for
 
     cluster = ExistingCluster(hosts, profile.cluster.replication_factor, uuid.uuid4().hex[:12], log)
     return profile_for(profile, cluster, log), cluster
 
 
-def announce(
-    cluster: ExistingCluster, profile: Profile, folder: Path, resume: bool, log: Callable[[str], None]
-) -> Written:
+def announce(cluster: ExistingCluster, profile: Profile, folder: Path, resume: bool, log: Log) -> Written:
     """Show what will be done to the cluster; return what that writes.
 
-    Parameters
-    ----------
-    cluster : ExistingCluster
-    profile : Profile
-        That fits it.
-    folder : Path
-        Of the run; where `resume` is true it says what is left to do and whose the keyspace is.
-    resume : bool
-    log : callable
+    `profile`: that fits it. `folder`: of the run; where `resume` is true it says what is left to do and whose the
+    keyspace is.
 
-    Raises
-    ------
-    InputError
-        If the keyspace is somebody's.
+    Raises InputError if the keyspace is somebody's.
     """
     from cassbook.core.schema import read_cells
     from cassbook.lab.run.hosts import written
@@ -221,16 +190,9 @@ def announce(
 def confirm(amount: Written, options: dict[str, Any]) -> None:
     """Ask, if what is to be written is more than was allowed.
 
-    Parameters
-    ----------
-    amount : Written
-    options : mapping
-        The command's own: `at_most_mb`, `yes`.
+    `options`: the command's own: `at_most_mb`, `yes`.
 
-    Raises
-    ------
-    InputError
-        Before anything is written: the answer is no, or nobody is there to answer.
+    Raises InputError before anything is written: the answer is no, or nobody is there to answer.
     """
     allowed = _ALLOWED_MB if options["at_most_mb"] is None else options["at_most_mb"]
     if not options["yes"] and amount.total_mb > allowed:

@@ -9,28 +9,18 @@ from typing import Any, NamedTuple
 import click
 
 from cassbook import __version__
-from cassbook.cli.common import log
+from cassbook.cli.options import log
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.extras import name_missing
 from cassbook.core.signals import Terminated, heeded
 
 
 class Entry(NamedTuple):
-    """Where a command is defined, and how `cassbook --help` lists it.
+    """Where a command is defined, and how `cassbook --help` lists it."""
 
-    Attributes
-    ----------
-    module : str
-        Of `cassbook.cli`; it defines the command under its own name, with `_` for `-`.
-    section : str
-        One of `SECTIONS`; empty for an older command, which keeps working and is not listed.
-    summary : str
-        The first line of the command's help.
-    """
-
-    module: str
-    section: str = ""
-    summary: str = ""
+    module: str  # of `cassbook.cli`; it defines the command under its own name, with `_` for `-`
+    section: str  # one of `SECTIONS`
+    summary: str  # the first line of the command's help
 
 
 SECTIONS = ("Measure", "Answer", "Read", "Book")
@@ -61,10 +51,6 @@ COMMANDS = {
     "book": Entry("book", "Book", "Render the book from recorded runs; needs neither Java nor a cluster."),
     "chapter": Entry("chapter", "Book", "Execute one chapter of the book and print the path of its page."),
     "reproduce": Entry("reproduce", "Book", "Measure a profile through its notebook, then render the book with it."),
-    "demonstrate": Entry("experiment"),
-    "trial": Entry("experiment"),
-    "probe": Entry("experiment"),
-    "calibrate": Entry("experiment"),
 }
 
 
@@ -72,8 +58,8 @@ class Commands(click.Group):
     """The commands of a table, in sections. Its own errors become one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands that are listed."""
-        return [name for name, entry in COMMANDS.items() if entry.section]
+        """Return the names of the commands."""
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command, or return None where there is none of that name."""
@@ -120,9 +106,11 @@ _WITH_RESUME = "; what was finished is kept, and the same command with --resume 
 _AGAIN = "; what was finished is kept, and the same command resumes"
 #: What is left of a command that was interrupted; nothing is said where there is nothing to resume.
 _LEFT = {
-    "run": _WITH_RESUME, "experiment": _WITH_RESUME, "demonstrate": _WITH_RESUME, "trial": _WITH_RESUME,
-    "probe": _WITH_RESUME, "calibrate": _WITH_RESUME, "reproduce": _AGAIN, "book": _AGAIN,
-}  # fmt: skip
+    "run": _WITH_RESUME,
+    "experiment": _WITH_RESUME,
+    "reproduce": _AGAIN,
+    "book": _AGAIN,
+}
 _LEFT_OF_CLUSTER = {
     "up": "; what had been started is removed, and the same command begins anew",
     "start": "; the node may still be starting: see `cassbook cluster status`",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cassbook.cli.common import format_option, log, output_option, skip_damaged_option, unit_option
+from cassbook.cli.options import format_option, log, output_option, skip_damaged_option, unit_option
 from cassbook.core.signals import Terminated
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cassbook.cli.common import logs_options, output_option
+from cassbook.cli.options import logs_options, output_option
 
 if TYPE_CHECKING:
     from cassbook.ingest.common import Options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.common import engine_option, log
+from cassbook.cli.options import engine_option, log
 from cassbook.core.paths import checkout
 
 

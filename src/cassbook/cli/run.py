@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.common import format_option, log, output_option
 from cassbook.cli.hosts import announce, asked_clients, asked_hosts, confirm, host_options, look, placed_clients
+from cassbook.cli.options import format_option, log, output_option
 from cassbook.core.releases import RELEASES
 from cassbook.core.words import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.common import Renamed, format_option
+from cassbook.cli.options import Renamed, format_option
 
 
 @click.command()

@@ -15,17 +15,10 @@ _ALL_ORDERS = 5
 def balanced_order(variants: int, rounds: int, seed: Sequence[int]) -> tuple[int, ...]:
     """Draw the order of variants, round by round, so that each follows each of the others about equally often.
 
-    Parameters
-    ----------
-    variants, rounds : int
-        A round has each variant once. No variant follows itself where there is another.
-    seed : sequence of int
+    `variants` and `rounds`: a round has each variant once. No variant follows itself where there is another.
 
-    Returns
-    -------
-    tuple of int
-        Of `variants` x `rounds` places. Each round is drawn among those orders that leave the counts of (predecessor,
-        successor) most even.
+    It has `variants` x `rounds` places. Each round is drawn among those orders that leave the counts of
+    (predecessor, successor) most even.
     """
     rng = np.random.default_rng(list(seed))
     follows = np.zeros((variants, variants), dtype=np.int64)

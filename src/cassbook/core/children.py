@@ -28,12 +28,7 @@ def first_cause(output: str, warnings: bool = False) -> str:
     Java with what it was caused by, or the first line that a tool marks as an error, whichever comes first; a line that
     ends in a colon is taken with the next. If it names none, its last line.
 
-    Parameters
-    ----------
-    output : str
-        All that it printed.
-    warnings : bool
-        Whether a warning is an error to it.
+    `output`: all that it printed. `warnings`: whether a warning is an error to it.
 
     >>> first_cause("Traceback (most recent call last):\n  File 'a'\nKeyError: 'b'\n\nDuring ...\nValueError: c")
     "KeyError: 'b'"
@@ -79,11 +74,7 @@ def _caused_by(lines: list[str]) -> str:
 def kept(output: str, name: str) -> Path | None:
     """Keep all that a program printed in a file of the cache, replacing what it said before; None if that fails.
 
-    Parameters
-    ----------
-    output : str
-    name : str
-        Of the file, such as 'sphinx'.
+    `name`: of the file, such as 'sphinx'.
     """
     path = cache_dir() / "failures" / f"{name}.log"
     try:
@@ -104,15 +95,7 @@ def described(output: str, name: str, warnings: bool = False) -> str:
 def failure(what: str, output: str, name: str, warnings: bool = False) -> LaboratoryError:
     """Return the error for a program that failed.
 
-    Parameters
-    ----------
-    what : str
-        What failed, such as 'the book was not rendered'.
-    output : str
-        All that it printed.
-    name : str
-        Of the file in the cache that keeps it.
-    warnings : bool
-        Whether a warning is an error to it.
+    `what`: what failed, such as 'the book was not rendered'. `output`: all that it printed. `name`: of the file in the
+    cache that keeps it. `warnings`: whether a warning is an error to it.
     """
     return LaboratoryError(f"{what}: {described(output, name, warnings)}")

@@ -33,10 +33,7 @@ def records(rows: np.ndarray) -> np.ndarray:
 def need_numba() -> None:
     """Refuse to continue without numba.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If it is not installed.
+    Raises ModuleNotFoundError if it is not installed.
     """
     if njit is None:
         raise ModuleNotFoundError("numba is not installed: pip install 'cassbook[predict]'", name="numba")

@@ -32,10 +32,7 @@ WRITE_LEVELS = tuple(level for level in LEVEL_CODES if level not in {"SERIAL", "
 def check_level(level: str, operation: str, where: str = "consistency level") -> str:
     """Return `level` if Cassandra accepts it for `operation` ('read' or 'write').
 
-    Raises
-    ------
-    InputError
-        Naming the level, where it stood and those that are allowed.
+    Raises InputError, naming the level, where it stood and those that are allowed.
     """
     allowed = READ_LEVELS if operation == "read" else WRITE_LEVELS
     if level not in allowed:
@@ -75,10 +72,7 @@ def replicas_waited_for(level: str, replication_factor: int) -> int:
 def level_waiting_for(replicas: int, replication_factor: int) -> str:
     """Name the level that waits for just so many replicas in one data centre.
 
-    Raises
-    ------
-    InputError
-        Where no level does.
+    Raises InputError where no level does.
 
     >>> [level_waiting_for(replicas, 3) for replicas in (1, 2, 3)], level_waiting_for(1, 1)
     (['ONE', 'QUORUM', 'ALL'], 'ONE')
@@ -111,10 +105,7 @@ def setting_waiting_for(r: int, w: int) -> str:
 def check_replicas(r: int, w: int, n: int) -> None:
     """Check how many of n replicas reads and writes wait for.
 
-    Raises
-    ------
-    InputError
-        Naming the one that is none of 1 to n.
+    Raises InputError, naming the one that is none of 1 to n.
     """
     for name, value in (("r", r), ("w", w)):
         if not 1 <= value <= n:
@@ -223,16 +214,9 @@ WIDER_SETTINGS = wider_settings(3)
 def setting(name: str, n: int = 3) -> Setting:
     """Find a pair of levels: a strong setting by its name (1R-3W), or any pair as 'QUORUM/ONE', read before write.
 
-    Parameters
-    ----------
-    name : str
-    n : int
-        Replicas. The same name is another pair of levels where there are more of them.
+    `n`: replicas. The same name is another pair of levels where there are more of them.
 
-    Raises
-    ------
-    InputError
-        With what would be right.
+    Raises InputError with what would be right.
 
     >>> setting("3R-3W"), setting("3R-3W", 5)  # doctest: +NORMALIZE_WHITESPACE
     (Setting(name='3R-3W', read_cl='ALL', write_cl='ALL'),

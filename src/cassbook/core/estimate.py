@@ -186,12 +186,8 @@ class Estimate:
 def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     """Return 95 % binomial bounds of shares (Clopper and Pearson 1934), element by element.
 
-    Parameters
-    ----------
-    share : array_like of float
-        0 to 1.
-    n : array_like of float
-        Observations behind each; need not be whole, as where they are not independent and count for less.
+    `share`: 0 to 1. `n`: observations behind each; need not be whole, as where they are not independent and count for
+    less.
     """
     from scipy.special import betaincinv  # noqa: PLC0415 - as in `student_half_width`
 

@@ -1,8 +1,10 @@
-"""Which extra of cassbook brings which package, and how one that is missing is named."""
+"""Which extra of cassbook brings which package, how a missing one is named, and packages that load modules late."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
 
 #: Imported package -> the extra with which the command that imports it works. (The driver alone, `[advisor]`, is for
 #: programs: whatever starts a cluster or measures one needs more.)
@@ -33,20 +35,33 @@ FOR_PROGRAMS = EXTRAS | {"cassandra": "advisor"}
 def name_missing(error: ModuleNotFoundError, needed_by: str, extras: Mapping[str, str] = EXTRAS) -> str | None:
     """Return what to install, in one line.
 
-    Parameters
-    ----------
-    error : ModuleNotFoundError
-    needed_by : str
-        Command or name that needs the package.
-    extras : mapping of str to str
-        Imported package to extra.
+    `needed_by`: command or name that needs the package. `extras`: imported package to extra.
 
-    Returns
-    -------
-    str or None
-        None where the missing module is of no extra's package.
+    None where the missing module is of no extra's package.
     """
     package = (error.name or "").partition(".")[0]
     if package not in extras:
         return None
     return f'{needed_by} needs {package}, which is not installed: pip install "cassbook[{extras[package]}]"'
+
+
+def lazy(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package that offers `names`, each with the module of the package that defines it.
+
+    Importing the package then costs nothing, and importing one name loads what that name needs and no more. Where that
+    is not installed, the error names the extra that brings it.
+    """
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            module = importlib.import_module(f"{package}.{names[name]}")
+        except ModuleNotFoundError as error:
+            missing = name_missing(error, f"{package}.{name}", FOR_PROGRAMS)
+            if missing is None:
+                raise
+            raise ModuleNotFoundError(missing, name=error.name) from None
+        return getattr(module, name)
+
+    return find

@@ -56,10 +56,7 @@ def sha256(path: Path) -> str:
 def check(path: Path, pinned: str) -> None:
     """Raise unless `path` has the pinned sum.
 
-    Raises
-    ------
-    ChecksumError
-        With the file, the pinned and the found sum.
+    Raises ChecksumError with the file, the pinned and the found sum.
     """
     actual = sha256(path)
     if actual != pinned:
@@ -82,10 +79,7 @@ def hash_of(listed: Mapping[str, str]) -> str:
 def check_recorded(folder: Path, listed: Mapping[str, str]) -> None:
     """Raise unless a record's folder holds what its manifest lists, unchanged.
 
-    Raises
-    ------
-    InputError
-        With the first file that is missing or differs.
+    Raises InputError with the first file that is missing or differs.
     """
     for name, pinned in listed.items():
         path = folder / name

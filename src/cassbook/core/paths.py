@@ -1,8 +1,9 @@
-"""Where things lie: the project's own files, the cache, the records."""
+"""Where things lie: the project's own files, the cache, the records, an installed browser."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from cassbook.core.errors import InputError
@@ -11,6 +12,7 @@ from cassbook.core.errors import InputError
 LOGS_INDEX = "logs.csv"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def resource(name: str) -> Path:
@@ -43,10 +45,7 @@ def project_root() -> Path:
 def checkout() -> Path:
     """Return the checkout, for what an installed package has not: the notebooks and the pages of the book.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises InputError if there is none.
     """
     root = project_root()
     if not (root / "_toc.yml").is_file():
@@ -66,3 +65,8 @@ def records_dir() -> Path:
 def is_packaged(folder: Path) -> bool:
     """Whether a folder is part of an installed wheel, which has the tables of records and no samples."""
     return folder.resolve().is_relative_to(_PACKAGE)
+
+
+def browser() -> str | None:
+    """Return the path of an installed Chromium, None where there is none."""
+    return next((path for name in _BROWSERS if (path := shutil.which(name))), None)

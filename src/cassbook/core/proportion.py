@@ -26,28 +26,18 @@ _CONFIDENT = 0.975
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proportion(Estimate):
-    """How many of how many, with 95 % bounds. `n` is the number of groups, or of observations without groups.
+    """How many of how many, with 95 % bounds. `n` is the number of groups, or of observations without groups."""
 
-    Attributes
-    ----------
-    yes, of : int
-        Counts. `value` is their ratio.
-    groups : int
-        Outages, cluster starts or blocks that they come from; 0 for observations taken to be independent.
-    """
-
+    #: Counts. `value` is their ratio.
     yes: int
     of: int
-    groups: int
+    groups: int  # outages, cluster starts or blocks that they come from; 0 for observations taken to be independent
 
     @classmethod
     def independent(cls, yes: int, of: int) -> Proportion:
         """Return the share of independent observations, with exact bounds (Clopper and Pearson).
 
-        Raises
-        ------
-        ValueError
-            If nothing was observed, or more than all.
+        Raises ValueError if nothing was observed, or more than all.
         """
         share = Estimate.share(yes, of)
         return cls(share.value, share.low, share.high, int(of), yes=int(yes), of=int(of), groups=0)
@@ -56,20 +46,12 @@ class Proportion(Estimate):
     def grouped(cls, yes: Iterable[float], of: Iterable[float]) -> Proportion:
         """Return the share of all observations, with bounds that allow for groups that differ.
 
-        Parameters
-        ----------
-        yes, of : iterable of int, shape (groups,)
-            Counts of each outage, cluster start or block. Groups without an observation are left out.
+        `yes` and `of`: shape (groups,); counts of each outage, cluster start or block. Groups without an observation
+        are left out.
 
-        Returns
-        -------
-        Proportion
-            Its bounds are NaN where fewer than `FEWEST` groups are neither none nor all.
+        Its bounds are NaN where fewer than `FEWEST` groups are neither none nor all.
 
-        Raises
-        ------
-        ValueError
-            If nothing was observed, or in a group more than all.
+        Raises ValueError if nothing was observed, or in a group more than all.
         """
         counts = np.asarray([(y, n) for y, n in zip(yes, of, strict=True) if n], dtype=float).reshape(-1, 2)
         if not len(counts) or (counts[:, 0] < 0).any() or (counts[:, 0] > counts[:, 1]).any():
@@ -119,13 +101,8 @@ class Proportion(Estimate):
 def share_text(share: Estimate, factor: float = PERCENT, digits: int = 1) -> str:
     """Say a share from 0 to 1 for a table: '0 (at most 0.15)', '99.4 [97.9, 99.8]', '100 (at least 99.85)'.
 
-    Parameters
-    ----------
-    share : Estimate
-    factor : float
-        What all are: 100 for percent.
-    digits : int
-        Decimals; more where the share or a bound would otherwise look like none or all.
+    `factor`: what all are: 100 for percent. `digits`: decimals; more where the share or a bound would otherwise look
+    like none or all.
     """
     bounds = bounds_text(share, factor, digits)
     if share.value in {0.0, 1.0}:
@@ -175,10 +152,7 @@ def reads_to_show(target: float, yes: int = 0) -> int:
 
     By the bound of a Poisson count, which for small shares is that of Clopper and Pearson and never smaller.
 
-    Raises
-    ------
-    ValueError
-        For a target that is no share.
+    Raises ValueError for a target that is no share.
     """
     from scipy.special import gammaincinv  # noqa: PLC0415 - as in `estimate`
 

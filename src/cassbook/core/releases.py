@@ -13,30 +13,18 @@ DEFAULT_ENGINE = "2.1.20"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One Cassandra release.
-
-    Attributes
-    ----------
-    version : str
-    java : tuple of int
-        Java feature versions it runs on, best first.
-    server_jar_sha256 : str
-        Sum of the server's own jar: the same file in the Apache tarball and on Maven Central,
-        so one pin checks an unpacked folder from any source.
-    tarball_sha256 : str or None
-        Sum of the binary tarball, where Maven Central carries one; None where the server is
-        assembled from `cassandra-all` and its dependencies (sums in `sums/VERSION.sha256`).
-    protocol : int
-        Native protocol to speak; 4 at most, so that all versions share one frame format.
-    extra : tuple of str
-        Maven coordinates of what an assembled server needs in addition to `cassandra-all` and its dependencies.
-    """
+    """One Cassandra release."""
 
     version: str
-    java: tuple[int, ...]
+    java: tuple[int, ...]  # Java feature versions it runs on, best first
+    #: Sum of the server's own jar: the same file in the Apache tarball and on Maven Central, so one pin checks an
+    #: unpacked folder from any source.
     server_jar_sha256: str
+    #: Sum of the binary tarball, where Maven Central carries one; None where the server is assembled from
+    #: `cassandra-all` and its dependencies (sums in `sums/VERSION.sha256`).
     tarball_sha256: str | None
-    protocol: int
+    protocol: int  # native protocol to speak; 4 at most, so that all versions share one frame format
+    #: Maven coordinates of what an assembled server needs in addition to `cassandra-all` and its dependencies.
     extra: tuple[str, ...] = ()
 
     @property
@@ -108,10 +96,7 @@ STUDY_TOOLS = Release(
 def release(version: str) -> Release:
     """Look a release up.
 
-    Raises
-    ------
-    InputError
-        With the versions there are.
+    Raises InputError with the versions there are.
     """
     try:
         return RELEASES[version]

@@ -213,10 +213,7 @@ def without_aside(cells: pd.DataFrame) -> pd.DataFrame:
 def read_cells(path: Path) -> pd.DataFrame:
     """Read a `cells.csv`: empty numbers are NaN, empty texts stay empty.
 
-    Raises
-    ------
-    InputError
-        If it is damaged, or lacks a column.
+    Raises InputError if it is damaged, or lacks a column.
     """
     numbers = {name: [""] for name, kind in CELLS.items() if kind == "float64"}
     try:

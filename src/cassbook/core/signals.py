@@ -15,10 +15,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: How soon an exception that was lost is raised again: at least, and at most. Callbacks may come at even intervals, so
@@ -63,16 +63,10 @@ def heeded(last: bool = False) -> Iterator[None]:
     Signals that are ignored (`nohup`, jobs in the background) stay so. Blocks may be nested. Outside the main thread,
     where signals cannot be caught, the block does nothing.
 
-    Parameters
-    ----------
-    last : bool
-        The process ends with the block. If a signal ended it, further ones are ignored from then on: while Python
-        finishes it would die of them, with another exit code.
+    `last`: the process ends with the block. If a signal ended it, further ones are ignored from then on: while Python
+    finishes it would die of them, with another exit code.
 
-    Raises
-    ------
-    Interrupted, Terminated
-        At the latest at the end of the block.
+    Raises Interrupted, Terminated at the latest at the end of the block.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -140,6 +134,45 @@ def let_through() -> Iterator[None]:
         yield
     finally:
         _state.held_back = before
+
+
+class Cleared:
+    """A context manager whose end is reached on a signal too: `begin` on entry, `end` on exit.
+
+    What `begin` has made when it fails it clears away itself. A signal during `begin` is raised where that lets it
+    through, and else when it is done: then `end` follows. A signal during `end` is raised when that is done.
+    """
+
+    _signals: ExitStack
+
+    def begin(self) -> None:
+        """Make what the block uses."""
+        raise NotImplementedError
+
+    def end(self, error: BaseException | None) -> None:
+        """Clear it away; `error` is what ended the block, None if nothing did."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self._signals = ExitStack()
+        begun = False
+        try:
+            self._signals.enter_context(heeded())
+            with held_back():
+                self.begin()
+                begun = True
+        except BaseException as error:
+            with self._signals, held_back():
+                if begun:
+                    self.end(error)
+            raise
+        return self  # Python looks for signals after calls and at jumps back: not from here to the block
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._signals, held_back():
+            self.end(error)
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:

@@ -13,17 +13,11 @@ from cassbook.core.errors import LaboratoryError
 def meanwhile(what: Callable[[threading.Event], None], failed: str) -> Iterator[None]:
     """Run `what` while the block runs.
 
-    Parameters
-    ----------
-    what : callable
-        Given an event that is set when the block is over; should return soon after that.
-    failed : str
-        What has failed, if it raises.
+    `what`: given an event that is set when the block is over; should return soon after that. `failed`: what has failed,
+    if it raises.
 
-    Raises
-    ------
-    LaboratoryError
-        At the block's end, if `what` raised: what was done in the block was done under other circumstances.
+    Raises LaboratoryError at the block's end, if `what` raised: what was done in the block was done under other
+    circumstances.
     """
     over, errors = threading.Event(), []
 

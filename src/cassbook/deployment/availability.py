@@ -3,11 +3,13 @@
 Replicas fail independently with known availabilities, up time / (up time + repair time). A level that waits for k of n
 replicas is available while at least k are up: the tail of a Poisson binomial distribution. Data centres may fail as a
 whole too, all nodes of one at once. What the model leaves out: the seconds until a dead node is noticed, in which
-requests that would have gone to it time out, and nodes that are slow and not dead.
+requests that would have gone to it time out, and nodes that are slow and not dead. How many replicas of a row may be
+dead while requests at a level go on is counted apart (`survives`).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 
@@ -15,6 +17,8 @@ import numpy as np
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
+from cassbook.deployment.model import Model
+from cassbook.deployment.replication import replica_sets
 
 
 def of_node(up_s: float, repair_s: float) -> float:
@@ -113,3 +117,32 @@ def _of_level(level: str, up: Mapping[str, Sequence[float]], local: str) -> floa
         return float(np.prod([at_least(replicas_waited_for("QUORUM", len(nodes)), nodes) for nodes in up.values()]))
     everywhere = [a for nodes in up.values() for a in nodes]
     return at_least(replicas_waited_for(level, len(everywhere)), everywhere)
+
+
+def survives(model: Model) -> int:
+    """Return how many dead replicas every row survives at the model's level: its replicas but those waited for.
+
+    For LOCAL_ONE and LOCAL_QUORUM they are dead replicas in the coordinator's data centre, where those of the others do
+    not count; for EACH_QUORUM in any one data centre. SimpleStrategy knows no data centres: there EACH_QUORUM is
+    QUORUM, and LOCAL_QUORUM wants more than half of all replicas in the coordinator's. Less than 0 where some rows have
+    too few replicas for that to begin with.
+    """
+    sets = [replicas for replicas, _ in replica_sets(model.placement, model.replication)]
+    return min(_of_row(model, replicas) for replicas in sets)
+
+
+def _of_row(model: Model, replicas: Sequence[str]) -> int:
+    nodes = model.placement.deployment.replicas
+    by_centre = isinstance(model.replication, Mapping) or model.replication == len(nodes)
+    centre = {host.name: model.placement.centre(host) for host in nodes}
+    counts = Counter(centre[name] for name in replicas)
+    if model.level.startswith("LOCAL_"):
+        plain = model.level.removeprefix("LOCAL_")
+        coordinators = {centre[way.coordinator] for way in model.ways()}
+        return min(
+            counts[name] - replicas_waited_for(plain, counts[name] if by_centre else len(replicas))
+            for name in coordinators
+        )
+    if model.level == "EACH_QUORUM" and by_centre:
+        return min(count - replicas_waited_for("QUORUM", count) for count in counts.values())
+    return len(replicas) - replicas_waited_for(model.level, len(replicas))

@@ -19,27 +19,15 @@ CEILING_BYTES_PER_S = 130e6
 class Link:
     """What lies between a sender and a receiver.
 
-    Attributes
-    ----------
-    delay_ms : float
-        One way.
-    jitter_ms : float
-        A chunk takes up to so much more or less, evenly spread; it cannot be more than the delay. Order is kept, so
-        that one late chunk holds up those behind it, as in TCP.
-    mbit_per_s : float
-        Bandwidth, of each connection for itself; infinite if there is no bound.
-    cut : bool
-        Nothing arrives until the link is whole again; then all of it does, as TCP sends again what was not received.
-
-    Raises
-    ------
-    InputError
-        For a negative or absurd value.
+    Raises InputError for a negative or absurd value.
     """
 
-    delay_ms: float = 0.0
+    delay_ms: float = 0.0  # one way
+    #: A chunk takes up to so much more or less, evenly spread; it cannot be more than the delay. Order is kept, so that
+    #: one late chunk holds up those behind it, as in TCP.
     jitter_ms: float = 0.0
-    mbit_per_s: float = math.inf
+    mbit_per_s: float = math.inf  # bandwidth, of each connection for itself; infinite if there is no bound
+    #: Nothing arrives until the link is whole again; then all of it does, as TCP sends again what was not received.
     cut: bool = False
 
     def __post_init__(self) -> None:

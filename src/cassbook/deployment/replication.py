@@ -31,10 +31,7 @@ Replication = int | Mapping[str, int]
 def check(placement: Placement, replication: Replication) -> None:
     """Check that the replicas fit on the nodes.
 
-    Raises
-    ------
-    InputError
-        Naming the data centre and its nodes.
+    Raises InputError, naming the data centre and its nodes.
     """
     nodes = placement.deployment.replicas
     if not isinstance(replication, Mapping):

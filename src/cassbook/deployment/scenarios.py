@@ -85,11 +85,8 @@ def over_blocks(points: pd.DataFrame) -> pd.DataFrame:
 def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
     """Highest throughput over the threads of each block: index (scenario, operation, level).
 
-    Returns
-    -------
-    DataFrame
-        per_s, low, high (over blocks), at_threads (of the highest mean) and saturated: whether that is not at the most
-        threads of all points, more of which might bring more.
+    Columns: per_s, low, high (over blocks), at_threads (of the highest mean) and saturated: whether that is not at
+    the most threads of all points, more of which might bring more.
     """
     keys = KEYS[:-1]
     most = points.groupby([*keys, "block"])["throughput_per_s"].max().groupby(keys).apply(Estimate.positive)
@@ -293,10 +290,7 @@ def sentences(points: pd.DataFrame) -> pd.DataFrame:
     Section 2.3 calls the third and fourth those of b; they are those of c, whose latencies are so far apart. "By an
     average of 560 %" higher is 6.6 times.
 
-    Returns
-    -------
-    DataFrame
-        Index: what is compared; columns: 'the text' (as printed), 'its tables' (a ratio), 'here' (Estimate).
+    Index: what is compared; columns: 'the text' (as printed), 'its tables' (a ratio), 'here' (Estimate).
     """
     blocks = [block for _, block in points.groupby("block")]
     rows = {one.name: (one.text, one.tables(), Estimate.ratio(map(one.here, blocks))) for one in _SENTENCES}
@@ -306,15 +300,9 @@ def sentences(points: pd.DataFrame) -> pd.DataFrame:
 def asked_and_found(manifest: Mapping[str, Any]) -> pd.DataFrame:
     """Round trips as asked and as the echo found them before the first load of each cluster start.
 
-    Parameters
-    ----------
-    manifest : mapping
-        Of a run of scenarios.
+    `manifest`: of a run of scenarios.
 
-    Returns
-    -------
-    DataFrame
-        Index (scenario, from, to): asked_ms, found_ms (median over cluster starts), farthest_off_ms.
+    Index (scenario, from, to): asked_ms, found_ms (median over cluster starts), farthest_off_ms.
     """
     by_regions = {regions: name for name, regions in REGIONS.items()}
     parts = [
@@ -333,10 +321,7 @@ def asked_and_found(manifest: Mapping[str, Any]) -> pd.DataFrame:
 def held_by_source(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """How many requests a coordinator holds by the slopes of latency, by source (see `held_at_coordinator`).
 
-    Returns
-    -------
-    DataFrame
-        Index (scenario, operation, level); columns ('hold_ms', source) and ('requests', source).
+    Index (scenario, operation, level); columns ('hold_ms', source) and ('requests', source).
     """
     columns = {}
     for label, points in sources.items():
@@ -355,10 +340,7 @@ def by_one_coordinator(ways: pd.DataFrame) -> pd.DataFrame:
 def best_assignments(ways: Mapping[str, pd.DataFrame], how_many: int = 3) -> pd.DataFrame:
     """The assignments of regions (`inferred_regions.assignments`) that fit best: index (scenario, place).
 
-    Returns
-    -------
-    DataFrame
-        regions (the client's first), coordinator, rms_percent, worst_percent.
+    Columns: regions (the client's first), coordinator, rms_percent, worst_percent.
     """
     columns = ["regions", "coordinator", "rms_percent", "worst_percent"]
     parts = {name: fit.head(how_many)[columns].round(1).set_axis(range(1, how_many + 1)) for name, fit in ways.items()}

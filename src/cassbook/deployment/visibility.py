@@ -45,16 +45,9 @@ class Wait:
 def wait(level: str, replicas: Mapping[str, int], centre: str, by_centre: bool = True) -> Wait:
     """Return what a request at a level waits for.
 
-    Parameters
-    ----------
-    level : str
-    replicas : mapping of str to int
-        Of a row, by data centre.
-    centre : str
-        The coordinator's.
-    by_centre : bool
-        NetworkTopologyStrategy, which knows data centres; SimpleStrategy takes EACH_QUORUM for QUORUM, and
-        LOCAL_QUORUM for more than half of all replicas, in the coordinator's data centre.
+    `replicas`: of a row, by data centre. `centre`: the coordinator's. `by_centre`: NetworkTopologyStrategy, which knows
+    data centres; SimpleStrategy takes EACH_QUORUM for QUORUM, and LOCAL_QUORUM for more than half of all replicas, in
+    the coordinator's data centre.
     """
     total = sum(replicas.values())
     if level == "EACH_QUORUM" and by_centre:
@@ -118,17 +111,10 @@ class Rows:
     def strong(self, read: str, write: str, across: bool) -> bool | None:
         """Whether reads at a level are sure to see the acknowledged writes of another.
 
-        Parameters
-        ----------
-        read, write : str
-            Levels.
-        across : bool
-            Whether read and write are coordinated in different data centres, or in the same.
+        `read` and `write`: levels. `across`: whether read and write are coordinated in different data centres, or in
+        the same.
 
-        Returns
-        -------
-        bool or None
-            None where no data centres can serve both, or there is only one and `across` is asked.
+        None where no data centres can serve both, or there is only one and `across` is asked.
         """
         answers = [
             all(

@@ -26,41 +26,18 @@ class Damage:
 
 @dataclass(slots=True)
 class Tally:
-    """The damaged lines of one file.
-
-    Parameters
-    ----------
-    path : Path
-    skip : bool
-        Count them; otherwise the first is an error.
-    expected : str
-        What a line of this format looks like, for the message.
-    count : int
-        Damaged lines.
-    named : list of Damage
-        The first of them.
-    cut : str
-        How much could be unpacked of a log whose compression is damaged; empty for any other.
-    texts : int
-        Lines of known console text, which hold no measurement and were passed over.
-    """
+    """The damaged lines of one file."""
 
     path: Path
-    skip: bool
-    expected: str
-    count: int = 0
-    named: list[Damage] = field(default_factory=list)
-    cut: str = ""
-    texts: int = 0
+    skip: bool  # count them; otherwise the first is an error
+    expected: str  # what a line of this format looks like, for the message
+    count: int = 0  # damaged lines
+    named: list[Damage] = field(default_factory=list)  # the first of them
+    cut: str = ""  # how much could be unpacked of a log whose compression is damaged; empty for any other
+    texts: int = 0  # lines of known console text, which hold no measurement and were passed over
 
     def add(self, damage: Damage) -> None:
-        """Take a damaged line.
-
-        Raises
-        ------
-        InputError
-            With file and line, unless damaged lines are skipped.
-        """
+        """Take a damaged line; raise InputError with file and line, unless damaged lines are skipped."""
         if not self.skip:
             raise InputError(
                 f"{self.path}, {damage}: is damaged (expected {self.expected}); "
@@ -80,10 +57,7 @@ class Tally:
     def add_all(self, other: Tally, lines_before: int) -> None:
         """Take what another tally found in a later part of the same file.
 
-        Raises
-        ------
-        InputError
-            At the first damaged line, unless they are skipped.
+        Raise InputError at the first damaged line, unless they are skipped.
         """
         if other.cut and not self.skip:
             raise InputError(f"{self.path}: {other.cut}; `cassbook read --skip-damaged` reads what comes before")

@@ -56,10 +56,8 @@ _NS_US = 1000.0
 def read(path: Path, tally: Tally, folder: Path) -> Log:
     """Read a Parquet file to its end.
 
-    Raises
-    ------
-    InputError
-        If it is no such Parquet, is damaged, or holds a row with a negative time, unless those are skipped.
+    Raise InputError if it is no such Parquet, is damaged, or holds a row with a negative time, unless those are
+    skipped.
     """
     log = Log(tally, FORMAT, Spool(folder, intended=True))
     for operations in parts(path, log):

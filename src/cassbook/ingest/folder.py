@@ -16,18 +16,9 @@ if TYPE_CHECKING:
 
 
 def open_run(name_or_path: str | Path, options: Options | None = None) -> RecordedRun:
-    """Open a recorded run, by name or path, or a folder of logs or one log, by path.
+    """Open a recorded run, by name or path, or a folder of logs or one log, by path; `options` say how logs are read.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-    options : Options, optional
-        How logs are read.
-
-    Raises
-    ------
-    InputError
-        If it is neither, or cannot be read.
+    Raise InputError if it is neither, or cannot be read.
     """
     folder = Path(name_or_path)
     described = (folder / LOGS_INDEX).is_file()
@@ -41,10 +32,7 @@ def open_run(name_or_path: str | Path, options: Options | None = None) -> Record
 def open_results(name_or_path: str | Path, options: Options | None = None) -> RecordedRun | sample_stream.SampleFile:
     """Open what `open_run` does, or samples that `cassbook read` wrote as Parquet, which are streamed.
 
-    Raises
-    ------
-    InputError
-        If it is none of these, or cannot be read.
+    Raise InputError if it is none of these, or cannot be read.
     """
     path = Path(name_or_path)
     return sample_stream.SampleFile(path) if sample_stream.holds_samples(path) else open_run(name_or_path, options)
@@ -53,10 +41,7 @@ def open_results(name_or_path: str | Path, options: Options | None = None) -> Re
 def open_all(names: Sequence[str], options: Options) -> list[RecordedRun | sample_stream.SampleFile]:
     """Open several of what `open_results` opens; options are for the logs among them.
 
-    Raises
-    ------
-    InputError
-        As `open_results`, and if options of logs are given and none of them is a log.
+    Raise InputError as `open_results`, and if options of logs are given and none of them is a log.
     """
     opened = [open_results(name, options) for name in names]
     if options.given() and not any("profile" not in run.manifest and isinstance(run, RecordedRun) for run in opened):

@@ -133,10 +133,7 @@ class _Test:
 def read(stream: BinaryIO, tally: Tally) -> Figures:
     """Read a summary.
 
-    Raises
-    ------
-    InputError
-        At a damaged line, unless they are skipped; at the line where a second test begins.
+    Raise InputError at a damaged line, unless they are skipped; at the line where a second test begins.
     """
     test = _Test(tally)
     for number, line in numbered(stream):

@@ -50,20 +50,10 @@ _SHARE_OFF = 0.02
 class LogFolder(RecordedRun):
     """Logs of other tools, in the shape of a run.
 
-    Samples are made when they are first asked for and kept in cassbook's cache under the sums of the logs.
-
-    Parameters
-    ----------
-    path : Path
-        A folder that holds `logs.csv` and the logs that it names, or one log alone; or that log; or the Parquet that
-        `cassbook read` made of logs of figures or histograms.
-    options : Options, optional
-        How logs are read; what a row of logs.csv says comes first.
-
-    Raises
-    ------
-    InputError
-        If the index or a log in it is missing or wrong.
+    Samples are made when they are first asked for and kept in cassbook's cache under the sums of the logs. The path is
+    that of a folder that holds `logs.csv` and the logs that it names, or one log alone; or that log; or the Parquet
+    that `cassbook read` made of logs of figures or histograms. Options say how logs are read; what a row of logs.csv
+    says comes first. Raise InputError if the index or a log in it is missing or wrong.
     """
 
     def __init__(self, path: Path, options: Options | None = None) -> None:
@@ -92,7 +82,7 @@ class LogFolder(RecordedRun):
         self.index = pd.DataFrame([test for row in index.to_dict("records") for test in self._tests(row)])
         self._check_names()
         if not self._described:
-            self.index = self._told_by_log()
+            self.index = self._described_by_log()
 
     @property
     def name(self) -> str:
@@ -132,16 +122,16 @@ class LogFolder(RecordedRun):
         if form and (form.holds_operations or form is Format.HDR_LOG):
             return [row | {"table": 0}]
         tests = [
-            row | {"table": place, "threads": row["threads"] or threads or UNKNOWN_THREADS, "told": threads}
+            row | {"table": place, "threads": row["threads"] or threads or UNKNOWN_THREADS, "own_threads": threads}
             for place, table in enumerate(self._tables_of(row))
             for threads in (table.threads() if isinstance(table, Figures) else ()) or (None,)
         ]
         if not tests:
             raise InputError(f"{file}: holds no figure")
-        if row["threads"] != UNKNOWN_THREADS and len({test["told"] for test in tests}) > 1:
-            kept = [test for test in tests if test["told"] in (None, row["threads"])]
+        if row["threads"] != UNKNOWN_THREADS and len({test["own_threads"] for test in tests}) > 1:
+            kept = [test for test in tests if test["own_threads"] in (None, row["threads"])]
             if not kept:
-                ran = ", ".join(str(test["told"]) for test in tests)
+                ran = ", ".join(str(test["own_threads"]) for test in tests)
                 raise InputError(
                     f"{self.folder / LOGS_INDEX}: threads {row['threads']} of {row['file']}, which ran with {ran}; "
                     "leave threads empty to take what the log says"
@@ -160,8 +150,8 @@ class LogFolder(RecordedRun):
             tests = [test | {"cell_id": f"{test['cell_id']}-t{test['threads']:04d}"} for test in tests]
         return tests
 
-    def _told_by_log(self) -> pd.DataFrame:
-        """Return the index of a log without `logs.csv`, with what the log itself tells."""
+    def _described_by_log(self) -> pd.DataFrame:
+        """Return the index of a log without `logs.csv`, with what the log itself says."""
         rows = []
         for row in self.index.to_dict("records"):
             share, alone = self._read_share(row["cell_id"]), bool(self._named(row["cell_id"]))
@@ -227,9 +217,10 @@ class LogFolder(RecordedRun):
         if not self._described:
             return []
         threads = [
-            f"{LOGS_INDEX} has {row['threads']} threads for {row['file']}, the log itself {row['told']:.0f}."
+            f"{LOGS_INDEX} has {row['threads']} threads for {row['file']}, the log itself {row['own_threads']:.0f}."
             for row in self.index.to_dict("records")
-            if row.get("told", row["threads"]) not in (None, row["threads"]) and not pd.isna(row.get("told"))
+            if row.get("own_threads", row["threads"]) not in (None, row["threads"])
+            and not pd.isna(row.get("own_threads"))
         ]
         said = self.index.drop_duplicates("cell_id").set_index("cell_id")["read_share"].items()
         found = [(str(cell_id), share, self._share_bounds(str(cell_id))) for cell_id, share in said]
@@ -347,7 +338,7 @@ class LogFolder(RecordedRun):
                 rows = logs.to_dict("records")
                 tables = [self._tables_of(row)[row["table"]] for row in rows]
                 where = f"{self.folder}: cell {cell_id}"
-                sums[str(cell_id)] = summed.of(tables, where, self._meanings(rows[0]), rows[0].get("told"))
+                sums[str(cell_id)] = summed.of(tables, where, self._meanings(rows[0]), rows[0].get("own_threads"))
         return sums
 
     def _row(self, cell_id: str, logs: pd.DataFrame) -> dict[str, Any]:

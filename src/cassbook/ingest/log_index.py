@@ -37,13 +37,7 @@ def alone(name: str) -> pd.DataFrame:
 
 
 def only_log(folder: Path) -> str:
-    """Return the name of the one log in a folder without `logs.csv`.
-
-    Raises
-    ------
-    InputError
-        If it holds none or several.
-    """
+    """Return the name of the one log in a folder without `logs.csv`; raise InputError if it holds none or several."""
     names = logs_in(folder)
     if not names:
         raise InputError(
@@ -63,16 +57,9 @@ def only_log(folder: Path) -> str:
 def read_index(folder: Path) -> pd.DataFrame:
     """Read and check a folder's `logs.csv`, separated by commas, or by semicolons as spreadsheets write it.
 
-    Returns
-    -------
-    DataFrame
-        One row a log: the required columns and the optional ones, with cell_id and kind filled in; threads are
-        `UNKNOWN_THREADS` where the field is empty, for the log to say.
-
-    Raises
-    ------
-    InputError
-        With the row and column that is missing or wrong.
+    There is one row per log: the required columns and the optional ones, with cell_id and kind filled in; threads are
+    `UNKNOWN_THREADS` where the field is empty, for the log to say. Raise InputError with the row and column that is
+    missing or wrong.
     """
     path = folder / LOGS_INDEX
     index, decimal = _table(path)

@@ -30,31 +30,16 @@ _MB, _WORTH_A_BAR = 10**6, 10**8
 
 
 def read_logs(paths: Sequence[Path], to: Path, options: Options | None = None) -> Report:
-    """Read benchmark logs and write what they hold as Parquet or CSV, whole or not at all.
+    """Read benchmark logs and write what they hold to a file, whole or not at all; return what was read and left out.
 
     Logs of single operations (YCSB raw, cassandra-easy-stress) become samples, columns `schema.SAMPLES`; many of them
     are the clients of one run and become one cell. Logs of figures become a table `summary.SUMMARIES`, HdrHistogram
-    logs one of `hdr.HISTOGRAMS`.
+    logs one of `hdr.HISTOGRAMS`. Paths are those of logs of one of these three families; pipes too, and `-` for
+    standard input. The file is CSV where its name ends in .csv, else Parquet.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        Logs of one of these three families; pipes too, and `-` for standard input.
-    to : Path
-        The file to be, CSV where its name ends in .csv, else Parquet.
-    options : Options, optional
-
-    Returns
-    -------
-    Report
-        What was read, left out and written.
-
-    Raises
-    ------
-    InputError
-        For a log that cannot be read or recognised, logs of different families, clocks that do not overlap, a log
-        without an operation, a damaged line, unless those are skipped, or an output that exists, unless it is to be
-        overwritten. Nothing is written then.
+    Raise InputError for a log that cannot be read or recognised, logs of different families, clocks that do not
+    overlap, a log without an operation, a damaged line, unless those are skipped, or an output that exists, unless it
+    is to be overwritten. Nothing is written then.
     """
     options = options or Options()
     _check_place(paths, to, options)

@@ -75,12 +75,8 @@ def read_operations_on(
 ) -> Report:
     """Read logs of operations on a Dask cluster; as `merge.read_logs`, but `to` becomes a folder.
 
-    Raises
-    ------
-    InputError
-        As `merge.read_logs`.
-    LaboratoryError
-        If the scheduler does not answer, or a log changes while it is read.
+    Raise InputError as `merge.read_logs`, LaboratoryError if the scheduler does not answer, or a log changes while it
+    is read.
     """
     if to.exists():
         raise InputError(f"--output {to}: exists already, and with --dask becomes a folder; name another place")

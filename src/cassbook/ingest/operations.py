@@ -51,22 +51,12 @@ _COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*|//[^\n]*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """What a user says of operations whose names no tool gives.
+    """What a user says of operations whose names no tool gives."""
 
-    Attributes
-    ----------
-    reads, writes : frozenset of str
-        Names, in lower case.
-    others_write : bool
-        Whether all other unknown names are writes, as where the user lists those that read.
-    source : str
-        What said so, for a message.
-    """
-
-    reads: frozenset[str] = field(default_factory=frozenset)
-    writes: frozenset[str] = field(default_factory=frozenset)
-    others_write: bool = False
-    source: str = ""
+    reads: frozenset[str] = field(default_factory=frozenset)  # names, in lower case
+    writes: frozenset[str] = field(default_factory=frozenset)  # names, in lower case
+    others_write: bool = False  # whether all other unknown names are writes, as where the user lists those that read
+    source: str = ""  # what said so, for a message
 
     @classmethod
     def listed(cls, names: Iterable[str], source: str) -> Meanings:
@@ -77,10 +67,7 @@ class Meanings:
     def of_profile(cls, path: Path) -> Meanings:
         """Return what the statements of a cassandra-stress user profile do.
 
-        Raises
-        ------
-        InputError
-            If the file cannot be read or is no such profile.
+        Raise InputError if the file cannot be read or is no such profile.
         """
         try:
             profile = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -128,20 +115,11 @@ def bare(tag: str, in_histograms: bool = True) -> str:
 def operation_of(
     tag: str, meanings: Meanings = NONE, in_histograms: bool = True, own_names: bool = False
 ) -> str | None:
-    """READ, WRITE, RMW, TOTAL or UNKNOWN; None for failures, and for what is no request of its own.
+    """Return READ, WRITE, RMW, TOTAL or UNKNOWN; None for failures, and for what is no request of its own.
 
-    Parameters
-    ----------
-    tag : str
-    meanings : Meanings
-        What the user says.
-    in_histograms : bool
-        Whether it is the tag of a histogram, which may be of a response time.
-    own_names : bool
-        Whether users name operations, as those of cassandra-stress, whose own names are in capitals, but for `insert`.
+    `in_histograms` says whether it is the tag of a histogram, which may be of a response time; `own_names` whether
+    users name operations, as those of cassandra-stress, whose own names are in capitals, but for `insert`.
 
-    Examples
-    --------
     >>> operation_of("insert-st"), operation_of("cell-1.READ"), operation_of("SCAN"), operation_of("simple1")
     ('WRITE', 'READ', 'READ', 'UNKNOWN')
     >>> operation_of("READ-rt"), operation_of("CLEANUP"), operation_of("VERIFY"), operation_of("READ-FAILED")

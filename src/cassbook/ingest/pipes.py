@@ -31,12 +31,8 @@ def is_pipe(path: Path) -> bool:
 def spooled(paths: Sequence[Path], folder: Path) -> Iterator[None]:
     """Put what comes through the pipes among some paths into files in a folder, until the block ends.
 
-    Raises
-    ------
-    InputError
-        If standard input is a terminal, or cannot be read.
-    LaboratoryError
-        If the folder cannot be written to.
+    Raise InputError if standard input is a terminal, or cannot be read, LaboratoryError if the folder cannot be written
+    to.
     """
     with ExitStack() as stack:
         for path in filter(is_pipe, paths):

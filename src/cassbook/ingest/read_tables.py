@@ -43,13 +43,7 @@ def holds_table(path: Path) -> bool:
 
 
 def read(path: Path) -> list[Figures | Histograms]:
-    """Return the logs in a table, each by its own name.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    """
+    """Return the logs in a table, each by its own name; raise InputError if the file is damaged."""
     try:
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:

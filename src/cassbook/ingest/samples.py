@@ -22,6 +22,7 @@ from pyarrow import csv
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.files import whole
 from cassbook.core.schema import OPERATIONS, OUTCOMES, PHASES, SAMPLES
+from cassbook.core.types import Floats
 from cassbook.ingest.pipeline import ahead
 
 #: Samples keep a microsecond, as those of our own runs do; finer bits of a float64 would not compress.
@@ -33,25 +34,13 @@ _COLUMNS = {"operation": pa.int8(), "outcome": pa.int8(), "started_us": pa.int64
 
 @dataclass(slots=True)
 class Operations:
-    """Some operations of a log.
+    """Some operations of a log; every array has shape (n,)."""
 
-    Attributes
-    ----------
-    operation, outcome : array of int8, shape (n,)
-        Indices into `schema.OPERATIONS` and `schema.OUTCOMES`.
-    started_us : array of int64, shape (n,)
-        When each was sent, microseconds since 1970 on the client's clock.
-    latency_us : array of float64, shape (n,)
-        Service time.
-    intended_us : array of int64, shape (n,), or None
-        When each should have been sent, for a log that knows.
-    """
-
-    operation: NDArray[np.int8]
-    outcome: NDArray[np.int8]
-    started_us: NDArray[np.int64]
-    latency_us: NDArray[np.float64]
-    intended_us: NDArray[np.int64] | None = None
+    operation: NDArray[np.int8]  # index into `schema.OPERATIONS`
+    outcome: NDArray[np.int8]  # index into `schema.OUTCOMES`
+    started_us: NDArray[np.int64]  # when each was sent, microseconds since 1970 on the client's clock
+    latency_us: Floats  # service time
+    intended_us: NDArray[np.int64] | None = None  # when each should have been sent, for a log that knows
 
 
 @contextmanager
@@ -158,12 +147,7 @@ class Writer:
 def writing(path: Path, notes: dict[str, str]) -> Iterator[Writer | CsvWriter]:
     """Yield a writer of samples; the file appears whole, by rename, or not at all.
 
-    Parameters
-    ----------
-    path : Path
-        CSV where the name ends in .csv, else Parquet.
-    notes : dict of str to str
-        Metadata of Parquet in addition to the schema's own.
+    It is CSV where the name ends in .csv, else Parquet, whose metadata get `notes` in addition to the schema's own.
     """
     with whole(path) as draft, closing(CsvWriter(draft) if is_csv(path) else Writer(draft, notes)) as writer:
         yield writer
@@ -175,16 +159,8 @@ def write(
 ) -> None:
     """Write the operations of one or many logs as the samples of one cell.
 
-    Parameters
-    ----------
-    path : Path
-    spools : sequence of (Spool, int)
-        Each with the time that counts as the run's begin on its clock, in microseconds since 1970.
-    cell_id : str
-    notes : dict of str to str
-        Metadata of the file.
-    ramp_s : float
-        Operations that were sent earlier than this since the begin are of the warm-up.
+    Each spool comes with the time that counts as the run's begin on its clock, in microseconds since 1970. `notes` are
+    metadata of the file. Operations that were sent earlier than `ramp_s` since the begin are of the warm-up.
     """
 
     def batches() -> Iterator[tuple[Operations, int]]:

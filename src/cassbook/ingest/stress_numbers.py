@@ -72,10 +72,7 @@ class Notation:
     def settle(self, path: object) -> None:
         """Settle the decimal sign.
 
-        Raises
-        ------
-        InputError
-            If the log shows both or, where it has a full stop before three digits, neither.
+        Raise InputError if the log shows both or, where it has a full stop before three digits, neither.
         """
         remedy = "run it with LC_ALL=C, or Java with -Duser.language=en, and read that log"
         if self.seen["."] == self.seen[","]:

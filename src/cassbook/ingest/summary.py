@@ -59,23 +59,12 @@ _NAMED = 5
 
 @dataclass(slots=True)
 class Figures:
-    """The figures of one log.
+    """The figures of one log."""
 
-    Parameters
-    ----------
-    tally : Tally
-        Its path and damaged lines.
-    format : str
-        In words.
-    rows : list of Figure
-    notes : list of str
-        What a reader of the figures must know about them.
-    """
-
-    tally: Tally
-    format: str
+    tally: Tally  # its path and damaged lines
+    format: str  # in words
     rows: list[Figure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what a reader of the figures must know about them
 
     def add(
         self, tag: str, statistic: str, value: float, unit: str,
@@ -144,8 +133,6 @@ def numbered(stream: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
 def number_of(text: str) -> float | None:
     """Return the number that a text is, or None if it is none.
 
-    Examples
-    --------
     >>> number_of("1.5E-3"), number_of("1_000"), number_of("12ms")
     (0.0015, None, None)
     """

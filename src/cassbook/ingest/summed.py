@@ -52,57 +52,29 @@ _OFF = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """What a cell's logs say in all.
-
-    Attributes
-    ----------
-    operations : int
-    length_s : float
-    figures : dict
-        Columns of `summaries.cell_statistics`; max_us; `named`, the operation where there is one alone that is not
-        plainly a read or a write, else ''.
-    read_share : float
-        Reads among the operations that succeeded; NaN where the log does not say which read.
-    parts : list of dict
-        The same of each operation, where there are several, with `named` and `read_share`.
-    notes : list of str
-        What a reader must know of these figures.
-    names : list of str
-        The operations, as the log names them.
-    read_bounds : tuple of float
-        Range of the read share, where some operations may be either.
-    """
+    """What a cell's logs say in all."""
 
     operations: int
     length_s: float
+    #: Columns of `summaries.cell_statistics`; max_us; `named`, the operation where there is one alone that is not
+    #: plainly a read or a write, else ''.
     figures: dict[str, Any]
-    read_share: float
+    read_share: float  # reads among the operations that succeeded; NaN where the log does not say which read
+    #: the same of each operation, where there are several, with `named` and `read_share`
     parts: list[dict[str, Any]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what a reader must know of these figures
+    names: list[str] = field(default_factory=list)  # the operations, as the log names them
+    #: range of the read share, where some operations may be either
     read_bounds: tuple[float, float] = (math.nan, math.nan)
 
 
 def of(
     tables: Sequence[Figures | Histograms], where: str, meanings: Meanings = NONE, threads: int | None = None
 ) -> Summed:
-    """Statistics from the logs of one cell.
+    """Return statistics from the logs of one cell, which `where` names in a message.
 
-    Parameters
-    ----------
-    tables : sequence of Figures or of Histograms
-    where : str
-        Names the cell in a message.
-    meanings : Meanings
-        What the user says of operations whose names no tool gives.
-    threads : int, optional
-        Of a log with several tests, the one with so many threads.
-
-    Raises
-    ------
-    InputError
-        For histograms and figures mixed, several logs of figures (whose quantiles cannot be added), or none of an
-        operation.
+    `threads` is for a log with several tests: the one with so many threads. Raise InputError for histograms and figures
+    mixed, several logs of figures (whose quantiles cannot be added), or none of an operation.
     """
     hists = [table for table in tables if isinstance(table, Histograms)]
     if len(hists) == len(tables):

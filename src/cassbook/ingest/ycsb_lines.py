@@ -86,8 +86,6 @@ class Kind:
 def unit_of(least: int, most: int) -> str | None:
     """Return the unit in which two times, and all between, are dates from 2000 to 2099; None if in no unit.
 
-    Examples
-    --------
     >>> unit_of(1_600_000_000_000, 1_600_000_009_000), unit_of(1_600_000_000_000_000, 1_600_000_000_000_000)
     ('ms', 'us')
     >>> unit_of(5, 1_600_000_000_000) is None
@@ -103,8 +101,6 @@ def unit_of(least: int, most: int) -> str | None:
 def kind(name: str) -> Kind | None:
     """Take a measurement's name apart; None if YCSB has no such name.
 
-    Examples
-    --------
     >>> kind("READ-MODIFY-WRITE"), kind("RawREAD-NOT_FOUND"), kind("CLEANUP"), kind("REED")
     (Kind(operation=4, outcome=0), Kind(operation=0, outcome=1), Kind(operation=-1, outcome=-1), None)
     """
@@ -120,41 +116,19 @@ def kind(name: str) -> Kind | None:
 
 @dataclass(slots=True)
 class Rows:
-    """The measurements of one block of bytes, in file order.
+    """The measurements of one block of bytes, in file order; every array has shape (n,)."""
 
-    Attributes
-    ----------
-    lines : int
-        Line ends in the block, which is how later blocks know where they are.
-    names : list of str
-        Each name that occurs.
-    name : array of int, shape (n,)
-        Index into `names`.
-    at : array of int64, shape (n,)
-        Completion, or the start in go-ycsb, since 1970.
-    latency_us : array of int32, shape (n,)
-    damaged : list of Damage
-        Lines that are neither a measurement nor a text; counted from 1 within the block.
-    unit : str
-        The unit of `at`; empty if there is no row.
-    aside : list of int
-        Lines, from 1, that are no measurement.
-    texts : int
-        Those of them that are console text.
-    marks : list of (int, bytes)
-        Lines, from 1, that begin a part of a test.
-    """
-
-    lines: int
-    names: list[str]
-    name: NDArray[np.int32]
-    at: NDArray[np.int64]
+    lines: int  # line ends in the block, which is how later blocks know where they are
+    names: list[str]  # each name that occurs
+    name: NDArray[np.int32]  # index into `names`
+    at: NDArray[np.int64]  # completion, or the start in go-ycsb, since 1970
     latency_us: NDArray[np.int32]
+    #: lines that are neither a measurement nor a text; counted from 1 within the block
     damaged: list[Damage] = field(default_factory=list)
-    unit: str = ""
-    aside: list[int] = field(default_factory=list)
-    texts: int = 0
-    marks: list[tuple[int, bytes]] = field(default_factory=list)
+    unit: str = ""  # the unit of `at`; empty if there is no row
+    aside: list[int] = field(default_factory=list)  # lines, from 1, that are no measurement
+    texts: int = 0  # those of them that are console text
+    marks: list[tuple[int, bytes]] = field(default_factory=list)  # lines, from 1, that begin a part of a test
 
     def line_of(self, row: int) -> int:
         """Return the line, from 1, that a row stands in."""
@@ -214,7 +188,7 @@ def _by_arrow(block: bytes, heading: int = -1) -> Rows | None:
         return None
     # Every line that was not cut out is a row; counting line ends again would cost as much as reading them.
     lines = rows.name.size + len(aside.lines) - (not block.endswith(b"\n"))
-    return aside.told(rows, lines)
+    return aside.added_to(rows, lines)
 
 
 @dataclass(slots=True)
@@ -239,7 +213,7 @@ class _Aside:
         else:
             self.damaged.append(Damage(number, line))
 
-    def told(self, rows: Rows, lines: int) -> Rows:
+    def added_to(self, rows: Rows, lines: int) -> Rows:
         """Return the rows with what is known of the other lines."""
         rows.lines, rows.aside, rows.texts = lines, self.lines, self.texts
         rows.damaged, rows.marks = self.damaged, self.marks
@@ -352,7 +326,7 @@ def _line_by_line(block: bytes) -> Rows:
         else:
             aside.add(line, number)
     rows = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
-    return aside.told(rows, len(lines) - 1)
+    return aside.added_to(rows, len(lines) - 1)
 
 
 def _row(line: bytes) -> tuple[bytes, str] | None:

@@ -27,25 +27,10 @@ _IN_WORDS = {"us": "microseconds", "ns": "nanoseconds", "s": "seconds"}
 
 
 def read(stream: BinaryIO, tally: Tally, folder: Path) -> Log:
-    """Read a raw file to its end.
+    """Read a raw file, decompressed, to its end; its operations wait in the folder until they are written.
 
-    Parameters
-    ----------
-    stream : binary file
-        Decompressed.
-    tally : Tally
-        Takes the damaged lines, or refuses the first.
-    folder : Path
-        Where its operations wait on the disk until they are written.
-
-    Returns
-    -------
-    Log
-
-    Raises
-    ------
-    InputError
-        At a damaged line, unless they are skipped; for several tests in one file.
+    The tally takes the damaged lines, or refuses the first. Raise InputError at a damaged line, unless they are
+    skipped; for several tests in one file.
     """
     log = Log(tally, FORMAT, Spool(folder))
     gather(log, ahead(parse, blocks(stream)))
@@ -73,10 +58,7 @@ def gather(log: Log, parts: Iterable[Rows]) -> None:
 def finish(log: Log) -> None:
     """Check that a log holds one test, and say what its names mean for whoever reads its samples.
 
-    Raises
-    ------
-    InputError
-        With the line where a second test begins, or where times begin to be in another unit.
+    Raise InputError with the line where a second test begins, or where times begin to be in another unit.
     """
     _check_one_test(log)
     known = {name: kind(name) for name in log.counts}
@@ -140,15 +122,8 @@ def _behind_sums(begins: list[tuple[int, bytes]]) -> int:
 def second_test(path: Path, line: int, why: str, byte: int = 0) -> InputError:
     """Return the refusal of a log that holds several tests one behind the other.
 
-    Parameters
-    ----------
-    path : Path
-    line : int
-        Where the second begins.
-    why : str
-        What shows it.
-    byte : int
-        Where it begins, from 1 at the file's beginning, in a line that holds the end of the first test too.
+    The second begins in a line, as `why` shows; at a byte, from 1 at the file's beginning, if that line holds the end
+    of the first test too.
     """
     option, end, begin = ("c", byte - 1, byte) if byte else ("n", line - 1, line)
     at_byte = f", byte {byte}" if byte else ""

@@ -66,10 +66,7 @@ class _Entry(NamedTuple):
 def read_text(stream: BinaryIO, tally: Tally) -> Figures:
     """Read a text summary.
 
-    Raises
-    ------
-    InputError
-        At a damaged line, unless they are skipped; at the line where a second test begins.
+    Raise InputError at a damaged line, unless they are skipped; at the line where a second test begins.
     """
     return _figures(tally, TEXT, _text_entries(stream, tally))
 
@@ -77,11 +74,8 @@ def read_text(stream: BinaryIO, tally: Tally) -> Figures:
 def read_json(stream: BinaryIO, tally: Tally) -> Figures:
     """Read a JSON summary: an array of objects, or objects one after the other.
 
-    Raises
-    ------
-    InputError
-        At a damaged object, with the line that it is in, unless they are skipped; at the line where a second test
-        begins.
+    Raise InputError at a damaged object, with the line that it is in, unless they are skipped; at the line where a
+    second test begins.
     """
     return _figures(tally, JSON, _json_entries(stream.read().decode("utf-8", "replace"), tally))
 

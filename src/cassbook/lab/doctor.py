@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import psutil
 
-from cassbook.core.browser import browser
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.paths import browser
 from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, Release
 from cassbook.lab.engine import fetch, java, manual, preflight
 from cassbook.lab.engine.cluster import Spec, clusters_dir
@@ -20,11 +20,8 @@ from cassbook.lab.engine.cluster import Spec, clusters_dir
 class Finding:
     """One line of the report.
 
-    Attributes
-    ----------
-    status : str
-        'ok'; 'fetch' (missing, but will be fetched when needed); 'missing' (a cluster cannot start); 'in use' (a
-        port, so that one cannot start now); 'note' (missing, and something lesser is left out).
+    Its status is 'ok'; 'fetch' (missing, but will be fetched when needed); 'missing' (a cluster cannot start); 'in use'
+    (a port, so that one cannot start now); 'note' (missing, and something lesser is left out).
     """
 
     status: str
@@ -60,7 +57,7 @@ def _engine(release: Release) -> list[Finding]:
 
 
 def _ports(taken: list[preflight.Taken]) -> list[Finding]:
-    """Ports that cannot be had: one finding for all that a cluster of ours holds, one for each other."""
+    """Ports that are not free: one finding for all that a cluster of ours holds, one for each other."""
     if not taken:
         return []
     findings: list[Finding] = []
@@ -90,13 +87,9 @@ def _command(pid: int) -> str:
 
 
 def examine(engine: str = DEFAULT_ENGINE) -> tuple[list[Finding], bool]:
-    """Look at everything a cluster of `engine` needs, and at the other engines.
+    """Look for everything a cluster of `engine` needs, and for the other engines.
 
-    Returns
-    -------
-    findings : list of Finding
-    can_start : bool
-        Whether a three-node cluster of `engine` can start here.
+    Also return whether a three-node cluster of `engine` can start here.
     """
     findings = [Finding("ok", "Python", sys.version.split()[0])]
     try:

@@ -39,21 +39,12 @@ IN_GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One cell of a ladder.
+    """One cell of a ladder."""
 
-    Attributes
-    ----------
-    rate_per_s : float
-        That was asked for.
-    figure_ms : float
-        Of the response time, from the intended start on.
-    missed_by : str
-        Empty where the bound is kept. Otherwise why not: `unsent` (the rate was not reached), `failed` (too many
-        requests failed, which count as beyond the bound), `empty` (none was answered) or `late`.
-    """
-
-    rate_per_s: float
-    figure_ms: float
+    rate_per_s: float  # that was asked for
+    figure_ms: float  # of the response time, from the intended start on
+    #: Empty where the bound is kept. Otherwise why not: `unsent` (the rate was not reached), `failed` (too many
+    #: requests failed, which count as beyond the bound), `empty` (none was answered) or `late`.
     missed_by: str
 
 

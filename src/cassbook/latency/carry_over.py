@@ -51,19 +51,11 @@ def by_predecessor(
 def since_change(bins: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
     """Latency by the time since the change, as a multiple of what the same level settles at.
 
-    Parameters
-    ----------
-    bins : DataFrame
-        start, panel, operation, threads, level, after, bin_ms, n, latency_ms: mean latency of what was sent in each bin
-        of a level's slices behind another level.
-    settled_from_ms : float
-        What is sent later counts as settled.
+    `bins`: start, panel, operation, threads, level, after, bin_ms, n, latency_ms: mean latency of what was sent in each
+    bin of a level's slices behind another level. `settled_from_ms`: what is sent later counts as settled.
 
-    Returns
-    -------
-    DataFrame
-        operation, threads, level, after, bin_ms; ratio, low, high (geometric mean over cluster starts, Student's t on
-        logarithms) and n (operations). Slices behind one of their own level are left out.
+    Columns: operation, threads, level, after, bin_ms; ratio, low, high (geometric mean over cluster starts, Student's
+    t on logarithms) and n (operations). Slices behind one of their own level are left out.
     """
     table = _of_settled(bins, settled_from_ms)
     table["ratio"] = table["latency_ms"] / table["settled_ms"]
@@ -78,18 +70,9 @@ def since_change(bins: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
 def by_window(bins: pd.DataFrame, edges_ms: Sequence[float], settled_from_ms: float) -> pd.DataFrame:
     """How far from settled a level is in windows since the change, over all loads and predecessors.
 
-    Parameters
-    ----------
-    bins : DataFrame
-        As `since_change`.
-    edges_ms : sequence of float
-        Of the windows, ascending.
-    settled_from_ms : float
+    `bins`: as `since_change`. `edges_ms`: of the windows, ascending.
 
-    Returns
-    -------
-    DataFrame of Estimate
-        Index operation; columns pairs of edges: percent, over cluster starts.
+    Index operation; columns pairs of edges: percent, over cluster starts.
     """
     table = _of_settled(bins, settled_from_ms)
     columns = {}
@@ -102,19 +85,11 @@ def by_window(bins: pd.DataFrame, edges_ms: Sequence[float], settled_from_ms: fl
 def left_by_rule(bins: pd.DataFrame, rules: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
     """How far what the rule of guards and slices counts is from what a level settles at.
 
-    Parameters
-    ----------
-    bins : DataFrame
-        As `since_change`.
-    rules : DataFrame
-        start, panel, guard_ms, counted_ms: what the rule gives for the latency of that group.
-    settled_from_ms : float
+    `bins`: as `since_change`. `rules`: start, panel, guard_ms, counted_ms: what the rule gives for the latency of that
+    group.
 
-    Returns
-    -------
-    DataFrame
-        Index operation, threads, level; off (`Estimate` over cluster starts, in percent: the slices that the rule
-        would have counted, the average of those behind each other level, against the settled part).
+    Index operation, threads, level; off (`Estimate` over cluster starts, in percent: the slices that the
+    rule would have counted, the average of those behind each other level, against the settled part).
     """
     keys = ["operation", "threads", "level"]
     by_start = _logs(_counted(bins, rules, settled_from_ms), keys)
@@ -127,17 +102,10 @@ def ratios_off(
 ) -> pd.DataFrame:
     """How far a ratio of levels is off, if taken from what the rule counts and not from what they settle at.
 
-    Parameters
-    ----------
-    bins, rules, settled_from_ms
-        As `left_by_rule`.
-    bases : sequence of str
-        Levels that others are compared with, by preference.
+    `bins`, `rules` and `settled_from_ms`: as `left_by_rule`. `bases`: levels that others are compared with, by
+    preference.
 
-    Returns
-    -------
-    DataFrame
-        Index operation, level, base; off (`Estimate` over cluster starts, in percent, the mean over threads).
+    Index operation, level, base; off (`Estimate` over cluster starts, in percent, the mean over threads).
     """
     logs = _logs(_counted(bins, rules, settled_from_ms), ["operation", "level"]).unstack("level")  # noqa: PD010
     off = {}

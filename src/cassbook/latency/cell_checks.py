@@ -48,22 +48,12 @@ def check_cell(
 ) -> dict[str, Any]:
     """Little's law, the rate, the client's share and its lag over the steady window, and the marks they earn.
 
-    Parameters
-    ----------
-    samples : pyarrow.Table
-        The cell's samples.
-    load : pyarrow.Table, optional
-        Those of all cells that it alternated with, its own among them: Little's law and the client's time are of the
-        load that was never broken off. A rate is the cell's own; cells at fixed rates do not alternate.
-    row : dict
-        Its row so far; `client_cpu_s` is turned into microseconds an operation.
-    marks : list of str
-        Marks it has already.
+    `samples`: the cell's samples. `load`: those of all cells that it alternated with, its own among them: Little's law
+    and the client's time are of the load that was never broken off. A rate is the cell's own; cells at fixed rates do
+    not alternate. `row`: its row so far; `client_cpu_s` is turned into microseconds an operation. `marks`: marks it has
+    already.
 
-    Returns
-    -------
-    dict
-        `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
+    Keys: `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
     """
     load = samples if load is None else load
     if disturbed(row):

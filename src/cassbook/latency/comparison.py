@@ -10,23 +10,25 @@ logarithms, block by block, so that what the machine did from one hour to the ne
 
 from __future__ import annotations
 
+import warnings
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError, LackingError
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.percentiles import TooFew, lacking
-from cassbook.latency.ratios import Ratio, half_log, ratio_of, welch_bounds
 
 #: What makes cells of two runs the same; the deployment only where a run has several.
 KEYS = [key for key in results.KEYS if key != "engine"]
@@ -36,6 +38,67 @@ _TAILS = tuple(column for name in percentiles.SHARES for column in percentiles.c
 ORDER = (*FIGURES, *(column for column in _TAILS if column not in FIGURES))
 #: Where a run does not say.
 _REPLICAS = 3
+
+
+class Ratio(NamedTuple):
+    """A ratio, its bounds, and what they rest on."""
+
+    value: float
+    low: float
+    high: float
+    basis: str
+
+
+def half_log(value: float, low: float, high: float) -> float:
+    """Half-width of an interval on the scale of logarithms, the wider side."""
+    if not value > 0 or not high > 0:
+        return float("nan")
+    upper = np.log(high / value)
+    return float(max(upper, np.log(value / low)) if low > 0 else np.nan)
+
+
+def _half(logs: np.ndarray, within: float) -> float:
+    """Half-width of one run's interval on the scale of logarithms: over its blocks if there are some."""
+    if logs.size == 1:
+        return within
+    over_blocks = Estimate.mean(logs)
+    return (over_blocks.high - over_blocks.low) / 2
+
+
+def welch_bounds(pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Bounds of each difference of means, second less first, NaN where one has too few; shape (pairs, 2).
+
+    Pairs of the same sizes are computed in one step. Without any spread the difference is exact.
+    """
+    bounds, by_size = np.full((len(pairs), 2), np.nan), defaultdict(list)
+    for place, (a, b) in enumerate(pairs):
+        if min(a.size, b.size) < FEWEST:
+            continue
+        if np.ptp(a) == 0 and np.ptp(b) == 0:
+            bounds[place] = b.mean() - a.mean()
+        else:
+            by_size[a.size, b.size].append(place)
+    for places in by_size.values():
+        a, b = (np.stack([pairs[place][side] for place in places]) for side in (0, 1))
+        with warnings.catch_warnings():
+            # A side may not vary at all, as throughput at a fixed rate: where there is no spread, no precision is lost.
+            warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
+            found = stats.ttest_ind(b, a, axis=1, equal_var=False).confidence_interval(uncertainty.LEVEL)
+        bounds[places] = np.column_stack([found.low, found.high])
+    return bounds
+
+
+def ratio_of(a: np.ndarray, b: np.ndarray, halves: tuple[float, float], welch: np.ndarray) -> Ratio:
+    """Ratio of b to a with its bounds, and what they rest on; `halves` are the intervals within one start."""
+    if not min(a.size, b.size):  # as the throughput of one operation, which took no time
+        return Ratio(float("nan"), float("nan"), float("nan"), uncertainty.NOTHING)
+    centre = float(b.mean() - a.mean())
+    if min(a.size, b.size) >= FEWEST:
+        low, high = np.exp(welch)
+        return Ratio(float(np.exp(centre)), float(low), float(high), uncertainty.BLOCKS)
+    half = float(np.hypot(_half(a, halves[0]), _half(b, halves[1])))
+    basis = uncertainty.NOTHING if np.isnan(half) else uncertainty.ONE_START
+    return Ratio(float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)), basis)
 
 
 class Run(Protocol):
@@ -64,48 +127,31 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two runs have in common.
+    """What two runs have in common."""
 
-    Attributes
-    ----------
-    first, second : dict of str
-        run, engine, blocks of each, and label: its name, with what the names of both lack to differ.
-    figures : DataFrame
-        One row a (cell, figure), columns `KEYS` (deployment only where a run has several), figure, then of each run
-        (first_, second_): value, low, high, blocks; and ratio (second by first), ratio_low, ratio_high, interval
-        ('blocks', 'one cluster start' or ''), distinguishable: whether the interval leaves 1 out; None where it does
-        not rest on blocks.
-    only_first, only_second : list of str
-        Cells that one run has alone.
-    chosen : DataFrame or None
-        Those of the figures that a report shows, the largest differences first; None for all, cell by cell.
-    survives : dict
-        By pair of levels ('ONE/ALL') and side ('first', 'second'): how many dead replicas its reads and its writes
-        survive at the run's replication factor, 3 where the run does not say.
-    by : str
-        What the runs are compared by, one of `percentiles.FIGURES`; with 'mean' figures hold all of `FIGURES`.
-    not_shown : list of TooFew
-        Percentiles that some cells have too few operations for.
-    paired : bool
-        Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
-    notes : list of str
-        What a reader must know of logs that are compared.
-    operations : int
-        Figures' cells that are single operations within a mix of both logs.
-    """
-
+    #: run, engine, blocks of each, and label: its name, with what the names of both lack to differ.
     first: dict[str, str]
     second: dict[str, str]
+    #: One row a (cell, figure), columns `KEYS` (deployment only where a run has several), figure, then of each run
+    #: (first_, second_): value, low, high, blocks; and ratio (second by first), ratio_low, ratio_high, interval
+    #: ('blocks', 'one cluster start' or ''), distinguishable: whether the interval leaves 1 out; None where it does not
+    #: rest on blocks.
     figures: pd.DataFrame
+    #: Cells that one run has alone.
     only_first: list[str]
     only_second: list[str]
+    #: Those of the figures that a report shows, the largest differences first; None for all, cell by cell.
     chosen: pd.DataFrame | None = None
+    #: By pair of levels ('ONE/ALL') and side ('first', 'second'): how many dead replicas its reads and its writes
+    #: survive at the run's replication factor, 3 where the run does not say.
     survives: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    #: What the runs are compared by, one of `percentiles.FIGURES`; with 'mean' figures hold all of `FIGURES`.
     by: str = "mean"
-    not_shown: list[TooFew] = field(default_factory=list)
+    not_shown: list[TooFew] = field(default_factory=list)  # percentiles that some cells have too few operations for
+    #: Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
     paired: bool = False
-    notes: list[str] = field(default_factory=list)
-    operations: int = 0
+    notes: list[str] = field(default_factory=list)  # what a reader must know of logs that are compared
+    operations: int = 0  # Figures' cells that are single operations within a mix of both logs
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -175,17 +221,10 @@ def _distinct(table: pd.DataFrame) -> list[tuple[Any, ...]]:
 def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     """Compare two runs, also of different engines or machines.
 
-    Parameters
-    ----------
-    first, second : Run
-    by : str
-        One of `percentiles.FIGURES`. With a percentile only that is compared, of the service time and, at a fixed rate,
-        of the response time.
+    `by`: one of `percentiles.FIGURES`. With a percentile only that is compared, of the service time and, at a fixed
+    rate, of the response time.
 
-    Raises
-    ------
-    InputError
-        If no cell was measured in both, or none has enough operations for the percentile.
+    Raises InputError if no cell was measured in both, or none has enough operations for the percentile.
     """
     runs = (first, second)
     cells = _by_deployment([labelled(table) for table in _with_parts(runs, by)])
@@ -355,14 +394,9 @@ def _some(cells: pd.DataFrame, most: int = 3) -> str:
 def choose(comparison: Comparison, top: int | None = None, only_different: bool = False) -> Comparison:
     """Choose what a report shows, the largest differences first.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    top : int, optional
-        So many figures at most. Distinguishable ones come first, by the bound of their ratio's interval that is nearer
-        to 1, so by the difference that is certain; then all others by their ratio.
-    only_different : bool
-        None that is not distinguishable.
+    `top`: so many figures at most. Distinguishable ones come first, by the bound of their ratio's interval that is
+    nearer to 1, so by the difference that is certain; then all others by their ratio. `only_different`: none that is
+    not distinguishable.
     """
     if top is None and not only_different:
         return comparison

@@ -23,17 +23,10 @@ FEWEST_BLOCKS, MOST_BLOCKS = 6, 12
 def block_ratios(rows: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
     """Ratios of levels by cluster start, in either design.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        start, panel, design, operation, threads.
-    slices : DataFrame
-        start, panel, level, round, latency_ms; of a level that was measured alone one row.
+    `rows`: start, panel, design, operation, threads. `slices`: start, panel, level, round, latency_ms; of a level that
+    was measured alone one row.
 
-    Returns
-    -------
-    DataFrame
-        As `prices.block_ratios`; the design stands in `condition`.
+    The same columns as `prices.block_ratios`; the design stands in `condition`.
     """
     table = slices.merge(rows[["start", "panel", "design", "operation", "threads"]], on=["start", "panel"])
     alone = table["design"] == SEQUENTIAL
@@ -51,16 +44,10 @@ def block_ratios(rows: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
 def compared(ratios: pd.DataFrame) -> pd.DataFrame:
     """Half-widths of ratios in either design, and how many times narrower one is than the other.
 
-    Parameters
-    ----------
-    ratios : DataFrame
-        From `block_ratios`.
+    `ratios`: from `block_ratios`.
 
-    Returns
-    -------
-    DataFrame
-        operation, threads, level, base; ratio_D, half_D (half-width in logarithms, over blocks) and sd_D (standard
-        deviation over blocks) of each design D; gain.
+    Columns: operation, threads, level, base; ratio_D, half_D (half-width in logarithms, over blocks) and sd_D
+    (standard deviation over blocks) of each design D; gain.
     """
     keys = ["operation", "threads", "level", "base"]
     table = prices.prices(ratios).assign(half=lambda t: np.log(t["high"] / t["low"]) / 2)
@@ -79,15 +66,9 @@ def gain(table: pd.DataFrame) -> Estimate:
 def attempts(rows: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
     """Other ways to take a ratio from the same slices: how many times narrower than that of cells measured alone.
 
-    Parameters
-    ----------
-    rows, slices : DataFrame
-        As `block_ratios`; slices in the order of time within a panel, with n.
+    `rows` and `slices`: as `block_ratios`; slices in the order of time within a panel, with n.
 
-    Returns
-    -------
-    DataFrame of Estimate
-        Index operation; columns `ATTEMPTS`: `gain` over thread counts and levels.
+    Index operation; columns `ATTEMPTS`: `gain` over thread counts and levels.
     """
     usual = block_ratios(rows, slices)
     alone = usual[usual["condition"] == SEQUENTIAL]
@@ -151,17 +132,10 @@ ATTEMPTS: dict[str, Callable[[pd.DataFrame, str], pd.Series]] = {
 def blocks_needed(sds: Iterable[float], half_percent: float = 10.0) -> int:
     """Return how many blocks bring the median half-width of ratios down to a bound.
 
-    Parameters
-    ----------
-    sds : iterable of float
-        Standard deviations over blocks of the logarithms of ratios, as of a pilot.
-    half_percent : float
-        The bound, on the logarithmic scale: 10 means a factor of 1.1 to either side.
+    `sds`: standard deviations over blocks of the logarithms of ratios, as of a pilot. `half_percent`: the bound, on the
+    logarithmic scale: 10 means a factor of 1.1 to either side.
 
-    Returns
-    -------
-    int
-        From `FEWEST_BLOCKS` to `MOST_BLOCKS`, the latter also where they do not suffice.
+    It lies between `FEWEST_BLOCKS` and `MOST_BLOCKS`, the latter also where they do not suffice.
 
     Examples
     --------

@@ -23,27 +23,14 @@ def curves(
 ) -> pd.DataFrame:  # fmt: skip
     """Quantiles of latency by level, over blocks.
 
-    Parameters
-    ----------
-    statistics : DataFrame
-        From `cells.cell_statistics`; its pure cells and mixes are looked at.
-    recorded : mapping of str to HdrHistogram
-        By tag, `CELL.OPERATION`; of a mix, reads and writes are counted together.
-    operation : str
-        As `labels.labelled` names it: 'READ', 'WRITE', 'reads 50 %'.
-    threads : int
-    shares : tuple of float
+    `statistics`: from `cells.cell_statistics`; its pure cells and mixes are looked at. `recorded`: by tag,
+    `CELL.OPERATION`; of a mix, reads and writes are counted together. `operation`: as `labels.labelled` names it:
+    'READ', 'WRITE', 'reads 50 %'.
 
-    Returns
-    -------
-    DataFrame
-        level, share, latency_us, low, high (geometric mean over blocks, Student's t on logarithms), blocks. A quantile
-        is left out where fewer than ten operations of some block's cell are beyond it.
+    Columns: level, share, latency_us, low, high (geometric mean over blocks, Student's t on logarithms), blocks. A
+    quantile is left out where fewer than ten operations of some block's cell are beyond it.
 
-    Raises
-    ------
-    InputError
-        If nothing of the kind was measured.
+    Raises InputError if nothing of the kind was measured.
     """
     cells = labelled(statistics)
     cells = cells[cells["kind"].isin(["pure", "mixed"]) & (cells["threads"] == threads)]

@@ -56,10 +56,7 @@ def _places(whole_us: NDArray[np.int64], of: HdrHistogram) -> NDArray[np.int64]:
 class Counter:
     """Counts latencies of one operation, part by part; memory is that of one histogram.
 
-    Parameters
-    ----------
-    digits : int
-        Significant digits to which latencies are told apart.
+    `digits`: significant digits to which latencies are kept apart.
 
     >>> counter = Counter()
     >>> counter.add([100.0, 200.0])
@@ -76,15 +73,9 @@ class Counter:
     def add(self, latency_us: ArrayLike) -> None:
         """Count latencies, all at once.
 
-        Parameters
-        ----------
-        latency_us : array_like of float, shape (n,)
-            Microseconds, from 0 to 1 hour; rounded to whole ones. May be empty.
+        `latency_us`: shape (n,); microseconds, from 0 to 1 hour; rounded to whole ones. May be empty.
 
-        Raises
-        ------
-        InputError
-            For a latency that is not a number, negative, or over an hour.
+        Raises InputError for a latency that is not a number, negative, or over an hour.
         """
         latency = np.asarray(latency_us, dtype=float).ravel()
         if not latency.size:
@@ -116,7 +107,7 @@ def histogram(latency_us: ArrayLike, digits: int = DIGITS) -> HdrHistogram:
     latency_us : array_like of float, shape (n,)
         Microseconds, from 0 to 1 hour; rounded to whole ones. May be empty.
     digits : int
-        Significant digits to which they are told apart.
+        Significant digits to which they are kept apart.
 
     Raises
     ------
@@ -190,16 +181,9 @@ def quantile_us(of: HdrHistogram, q: float) -> float:
 def quantiles_us(of: HdrHistogram, shares: ArrayLike) -> Floats:
     """Quantiles in microseconds, as `quantile_us` gives each, in one step.
 
-    Parameters
-    ----------
-    of : HdrHistogram
-    shares : array_like of float
-        From 0 to 1.
+    `shares`: from 0 to 1.
 
-    Returns
-    -------
-    ndarray
-        Of the shape of `shares`; NaN where the histogram is empty.
+    It has the shape of `shares`; NaN where the histogram is empty.
     """
     wanted = np.asarray(shares, dtype=float)
     total = of.get_total_count()

@@ -9,18 +9,11 @@ import pandas as pd
 def labelled(statistics: pd.DataFrame, failed_too: bool = False) -> pd.DataFrame:
     """Return the cells that have a latency, with operation and level as a reader names them.
 
-    Parameters
-    ----------
-    statistics : DataFrame
-        From `cells.cell_statistics`; the column `named`, if there is one, names operations where it is not ''.
-    failed_too : bool
-        Also those in which no operation was successful.
+    `statistics`: from `cells.cell_statistics`; the column `named`, if there is one, names operations where it is not
+    ''. `failed_too`: also those in which no operation was successful.
 
-    Returns
-    -------
-    DataFrame
-        Its columns, operation ('READ', 'WRITE', 'reads 30 %', 'workload A') and level ('ONE', or 'ONE/ALL' of reads and
-        writes); rate_per_s is 0 in a closed loop, since NaN would equal nothing.
+    Its columns, operation ('READ', 'WRITE', 'reads 30 %', 'workload A') and level ('ONE', or 'ONE/ALL' of
+    reads and writes); rate_per_s is 0 in a closed loop, since NaN would equal nothing.
     """
     cells = statistics[statistics["latency_us"].notna() | failed_too].copy()
     reads, writes = cells["read_share"] == 1, cells["read_share"] == 0

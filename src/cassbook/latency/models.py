@@ -34,24 +34,13 @@ _LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A way to fit a curve.
+    """A way to fit a curve."""
 
-    Attributes
-    ----------
-    title : str
-        What tables call it.
-    fit : callable
-        Points (columns `POINTS`) to predictor.
-    parameters : int or None
-        Of its mean, for AICc; None where fitting is more than least squares, and there is no such number.
-    fewest : int
-        Distinct thread counts it needs.
-    """
-
-    title: str
-    fit: Callable[[pd.DataFrame], Predictor]
+    title: str  # what tables call it
+    fit: Callable[[pd.DataFrame], Predictor]  # points (columns `POINTS`) to predictor
+    #: Of its mean, for AICc; None where fitting is more than least squares, and there is no such number.
     parameters: int | None
-    fewest: int
+    fewest: int  # distinct thread counts it needs
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,23 +30,13 @@ def block_ratios(
 ) -> pd.DataFrame:
     """Ratios of levels to their base, block by block.
 
-    Parameters
-    ----------
-    statistics : DataFrame
-        From `cells.cell_statistics`.
-    slices : DataFrame
-        Columns `slices.COLUMNS`; without a row for cells that were measured alone.
-    figure : str
-        One of `FIGURES`, or another of the cells, which is compared by cell and not by round.
-    bases : sequence of str
-        Levels by preference.
+    `statistics`: from `cells.cell_statistics`. `slices`: columns `slices.COLUMNS`; without a row for cells that were
+    measured alone. `figure`: one of `FIGURES`, or another of the cells, which is compared by cell and not by round.
+    `bases`: levels by preference.
 
-    Returns
-    -------
-    DataFrame
-        `KEYS`, block, level, base, log_ratio (natural logarithm), rounds (how many it is the mean of; 0 for a cell that
-        was measured alone), round_sd (standard deviation of the logarithm over rounds; NaN where there are none). Cells
-        without a base in their block have no row.
+    Columns: `KEYS`, block, level, base, log_ratio (natural logarithm), rounds (how many it is the mean of; 0 for a
+    cell that was measured alone), round_sd (standard deviation of the logarithm over rounds; NaN where there are none).
+    Cells without a base in their block have no row.
     """
     cells = labelled(statistics)
     cells = cells[[*KEYS, "block", "cell_id", "level", figure]]
@@ -56,18 +46,10 @@ def block_ratios(
 def ratios_of_rounds(values: pd.DataFrame, figure: str = "latency_us", bases: Sequence[str] = BASES) -> pd.DataFrame:
     """Ratios of levels to their base, block by block, from figures by round.
 
-    Parameters
-    ----------
-    values : DataFrame
-        `KEYS`, block, level, round (`ALONE` for a level that was measured alone), and the figure.
-    figure : str
-    bases : sequence of str
-        Levels by preference.
+    `values`: `KEYS`, block, level, round (`ALONE` for a level that was measured alone), and the figure. `bases`: levels
+    by preference.
 
-    Returns
-    -------
-    DataFrame
-        As `block_ratios`.
+    The same columns as `block_ratios`.
     """
     block = [*KEYS, "block"]
     logs = values.assign(log=np.log(values[figure])).groupby([*block, "round", "level"], sort=False)["log"].mean()
@@ -101,16 +83,10 @@ def _by_round(cells: pd.DataFrame, slices: pd.DataFrame, figure: str) -> pd.Data
 def prices(ratios: pd.DataFrame) -> pd.DataFrame:
     """Ratios of levels to their base over blocks.
 
-    Parameters
-    ----------
-    ratios : DataFrame
-        From `block_ratios`.
+    `ratios`: from `block_ratios`.
 
-    Returns
-    -------
-    DataFrame
-        `KEYS`, level, base, ratio (geometric mean over blocks), low, high (Student's t on logarithms, 95 %; NaN for
-        fewer than three blocks), half_width_percent (of the interval on the logarithmic scale), blocks.
+    Columns: `KEYS`, level, base, ratio (geometric mean over blocks), low, high (Student's t on logarithms, 95 %; NaN
+    for fewer than three blocks), half_width_percent (of the interval on the logarithmic scale), blocks.
     """
     rows = []
     for key, group in ratios.groupby([*KEYS, "level", "base"], sort=False):
@@ -122,12 +98,7 @@ def prices(ratios: pd.DataFrame) -> pd.DataFrame:
 def table(statistics: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
     """`prices` of cells that alternated, in the order of operation, threads and level; no row where none did.
 
-    Parameters
-    ----------
-    statistics : DataFrame
-        From `cells.cell_statistics`.
-    slices : DataFrame
-        From `slices.slice_statistics`.
+    `statistics`: from `cells.cell_statistics`. `slices`: from `slices.slice_statistics`.
     """
     if slices.empty:
         return pd.DataFrame(columns=[*KEYS, "level", "base", "ratio", "low", "high", "blocks"])
@@ -144,17 +115,9 @@ def table(statistics: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
 def pooled(ratios: pd.DataFrame, by: Sequence[str] = ("operation", "level", "base")) -> pd.DataFrame:
     """Ratios of levels to their base over all loads: logarithms are averaged within a block, then over blocks.
 
-    Parameters
-    ----------
-    ratios : DataFrame
-        From `block_ratios`, of the loads that are meant.
-    by : sequence of str
-        What stays apart.
+    `ratios`: from `block_ratios`, of the loads that are meant. `by`: what stays apart.
 
-    Returns
-    -------
-    DataFrame
-        Index `by`; ratio (`Estimate` over blocks), loads (of which each block has at most so many).
+    Index `by`; ratio (`Estimate` over blocks), loads (of which each block has at most so many).
     """
     keys = list(by)
     within = ratios.groupby([*keys, "block"], sort=False)["log_ratio"].agg(["mean", "size"])

@@ -99,20 +99,11 @@ def _order(logs: pd.DataFrame) -> tuple[str, str, bool | None, float]:
 def of_cells(cells: pd.DataFrame, keys: list[str], loads: list[str]) -> pd.DataFrame:
     """Order of the levels, or pairs of levels, of any cells by mean latency.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        From `labels.labelled`.
-    keys : list of str
-        What makes cells comparable.
-    loads : list of str
-        What is averaged over, as in `overall`, where all levels of `keys` were measured.
+    `cells`: from `labels.labelled`. `keys`: what makes cells comparable. `loads`: what is averaged over, as in
+    `overall`, where all levels of `keys` were measured.
 
-    Returns
-    -------
-    DataFrame
-        keys, loads (how many), ranking, order, distinguishable, p_value; as `levels`. One row for each group of two
-        levels or more.
+    Columns: keys, loads (how many), ranking, order, distinguishable, p_value; as `levels`. One row for each group of
+    two levels or more.
     """
     rows = []
     for key, group in cells.groupby(keys, sort=False):

@@ -59,28 +59,17 @@ class Results:
 
 @dataclass(slots=True)
 class Missing:
-    """Cells that lack a percentile.
+    """Cells that lack a percentile."""
 
-    Attributes
-    ----------
-    mixed : frozenset of str
-        Identifiers of cells of several operations, each of which has a row of its own.
-    few, least : int, float
-        Cells whose operations do not support it, and the fewest operations of one of them.
-    lost : int
-        Cells of which it was not kept.
-    by_operation : int
-        Cells of several operations, whose percentiles do not add up.
-    printed, fewest : int, float
-        Cells whose log prints it although fewer than `percentiles.BEYOND` operations lie beyond it, and the fewest
-        operations of one of them.
-    """
-
+    #: Identifiers of cells of several operations, each of which has a row of its own.
     mixed: frozenset[str] = frozenset()
+    #: Cells whose operations do not support it, and the fewest operations of one of them.
     few: int = 0
     least: float = np.inf
-    lost: int = 0
-    by_operation: int = 0
+    lost: int = 0  # cells of which it was not kept
+    by_operation: int = 0  # cells of several operations, whose percentiles do not add up
+    #: Cells whose log prints it although fewer than `percentiles.BEYOND` operations lie beyond it, and the fewest
+    #: operations of one of them.
     printed: int = 0
     fewest: float = np.inf
 

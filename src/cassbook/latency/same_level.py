@@ -23,37 +23,21 @@ FIGURE = "latency_us"
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How the latency of one level varies from slice to slice under one load.
+    """How the latency of one level varies from slice to slice under one load."""
 
-    Attributes
-    ----------
-    correlation : float
-        Of the logarithms of neighbouring slices: an autoregressive process of order 1.
-    sd : float
-        Standard deviation of the logarithm within a group.
-    """
-
-    correlation: float
-    sd: float
+    correlation: float  # of the logarithms of neighbouring slices: an autoregressive process of order 1
+    sd: float  # standard deviation of the logarithm within a group
 
 
 def by_round(rows: pd.DataFrame, slices: pd.DataFrame, blocks: int) -> pd.DataFrame:
     """Latencies of labels in pairs, as `prices.ratios_of_rounds` takes them.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        One per group: start, panel, operation, threads, level (that all labels stand for).
-    slices : DataFrame
-        start, panel, level (the label: '0', '1', ...), round, latency_ms. Labels 0 and 1 are compared, 2 and 3, ...
-    blocks : int
-        Cluster starts of a comparison; a record of more makes several sets of them.
+    `rows`: one per group: start, panel, operation, threads, level (that all labels stand for). `slices`: start, panel,
+    level (the label: '0', '1', ...), round, latency_ms. Labels 0 and 1 are compared, 2 and 3, ... `blocks`: cluster
+    starts of a comparison; a record of more makes several sets of them.
 
-    Returns
-    -------
-    DataFrame
-        `prices.KEYS` (condition tells level, labels and starts), block, level ('a' or 'b'), round, latency_us, cluster
-        (which set of starts).
+    Columns: `prices.KEYS` (condition tells level, labels and starts), block, level ('a' or 'b'), round, latency_us,
+    cluster (which set of starts).
     """
     groups = rows[["start", "panel", "operation", "threads", "level"]].rename(columns={"level": "of"})
     table = slices.merge(groups, on=["start", "panel"])
@@ -83,11 +67,7 @@ def compared(values: pd.DataFrame) -> pd.DataFrame:
 def share(yes: pd.Series, cluster: pd.Series | None = None) -> Estimate:
     """Return a share with its 95 % binomial bounds (Clopper and Pearson), widened where comparisons come in clusters.
 
-    Parameters
-    ----------
-    yes : Series of bool
-    cluster : Series, optional
-        Which cluster each belongs to; the number of comparisons is divided by the design effect (Kish 1965).
+    `cluster`: which cluster each belongs to; the number of comparisons is divided by the design effect (Kish 1965).
     """
     n, value = len(yes), float(yes.mean())
     effect = 1.0
@@ -102,16 +82,10 @@ def share(yes: pd.Series, cluster: pd.Series | None = None) -> Estimate:
 def noise(slices: pd.DataFrame) -> Noise:
     """Return how latency varies from slice to slice where all labels of a group stand for the same level.
 
-    Parameters
-    ----------
-    slices : DataFrame
-        start, panel, latency_ms, in the order of time within a group.
+    `slices`: start, panel, latency_ms, in the order of time within a group.
 
-    Returns
-    -------
-    Noise
-        Pooled over groups. Taking their own mean off short series hides a part of both figures; given are those of
-        which so much would be seen.
+    Both are pooled over groups. Taking their own mean off short series hides a part of both figures; given are those
+    of which so much would be seen.
     """
     logs = np.log(slices["latency_ms"])
     groups = [slices["start"], slices["panel"]]
@@ -134,12 +108,8 @@ def _seen(correlation: float, length: int) -> tuple[float, float]:
 def simulated(of: Noise, orders: NDArray[np.int64], seed: int) -> pd.DataFrame:
     """Latencies of labels that differ by nothing but noise, as `by_round` gives them.
 
-    Parameters
-    ----------
-    of : Noise
-    orders : ndarray of int, shape (comparisons, blocks, slices)
-        Which of the two labels each slice has; each round of two slices has both.
-    seed : int
+    `orders`: shape (comparisons, blocks, slices); which of the two labels each slice has; each round of two slices has
+    both.
     """
     rng = np.random.default_rng(seed)
     steps = rng.normal(0, of.sd, orders.shape)

@@ -34,12 +34,7 @@ _QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
 def rates_in_groups(cells: pd.DataFrame, slices: pd.DataFrame) -> pd.Series:
     """Return where cells at a fixed rate alternated, as in runs of earlier versions: a group then has one backlog.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        cell_id, and rate_per_s where any has a rate.
-    slices : DataFrame
-        From `slice_statistics`.
+    `cells`: cell_id, and rate_per_s where any has a rate. `slices`: from `slice_statistics`.
     """
     paced = cells.get("rate_per_s", pd.Series(np.nan, cells.index)).notna()
     return paced & cells["cell_id"].isin(slices["cell_id"])
@@ -50,23 +45,12 @@ def slice_statistics(
 ) -> pd.DataFrame:
     """Statistics of every slice of a group of cells that alternated.
 
-    Parameters
-    ----------
-    samples : DataFrame
-        Of the group, columns `schema.SAMPLES`; those of phase steady count.
-    cells : sequence of str
-        Identifiers, by variant.
-    order : sequence of int
-        Variant of each slice.
-    guard_s, counted_s : float
-        Of each slice.
-    from_s : float
-        When the first began, in seconds since the run began.
+    `samples`: of the group, columns `schema.SAMPLES`; those of phase steady count. `cells`: identifiers, by variant.
+    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice. `from_s`: when the first began, in seconds
+    since the run began.
 
-    Returns
-    -------
-    DataFrame
-        Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is none.
+    Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is
+    none.
     """
     steady = samples[samples["phase"] == "steady"]
     ok = steady[steady["outcome"] == "ok"]

@@ -39,20 +39,14 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A statistic of each cell with its 95 % interval within the cell; arrays of shape (cells,).
+    """A statistic of each cell with its 95 % interval within the cell; arrays of shape (cells,)."""
 
-    Attributes
-    ----------
-    value, low, high : ndarray of float
-        NaN where the operations of a cell do not suffice.
-    effective_n : ndarray of float
-        How many independent operations would say as much. Above the true number where neighbours make up for each
-        other, as in a closed loop they may.
-    """
-
+    #: NaN where the operations of a cell do not suffice.
     value: Floats
     low: Floats
     high: Floats
+    #: How many independent operations would say as much. Above the true number where neighbours make up for each other,
+    #: as in a closed loop they may.
     effective_n: Floats
 
 
@@ -109,34 +103,19 @@ def ratio_error(sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """What the operations of each cell say, arrays of shape (cells,).
-
-    Attributes
-    ----------
-    mean : Figures
-    sd : ndarray of float
-        With n - 1; NaN for fewer than two operations.
-    rate_half : ndarray of float
-        Half-width of the 95 % interval of the throughput, as a part of it.
-    quantiles : list of Figures
-        In the order asked for.
-    """
+    """What the operations of each cell say, arrays of shape (cells,)."""
 
     mean: Figures
-    sd: Floats
-    rate_half: Floats
-    quantiles: list[Figures]
+    sd: Floats  # with n - 1; NaN for fewer than two operations
+    rate_half: Floats  # half-width of the 95 % interval of the throughput, as a part of it
+    quantiles: list[Figures]  # in the order asked for
 
 
 def means(sums: Floats, counts: Floats, sd: Floats) -> Figures:
     """Mean of each cell with Student's t interval over batches.
 
-    Parameters
-    ----------
-    sums, counts : ndarray, shape (cells, BATCHES)
-        Sum of latencies and number of operations by batch.
-    sd : ndarray, shape (cells,)
-        Standard deviation over operations; only the effective number needs it.
+    `sums` and `counts`: shape (cells, BATCHES); sum of latencies and number of operations by batch. `sd`: shape
+    (cells,); standard deviation over operations; only the effective number needs it.
     """
     n = counts.sum(axis=-1)
     value = np.where(n > 0, sums.sum(axis=-1) / np.maximum(n, 1), np.nan)
@@ -178,16 +157,10 @@ def share_bounds(share: float, above: Floats, counts: Floats) -> tuple[Floats, F
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Latencies of all cells, ascending within each: quantiles of every cell in one step.
+    """Latencies of all cells, ascending within each: quantiles of every cell in one step."""
 
-    Attributes
-    ----------
-    values : ndarray of float, shape (operations,)
-    first, n : ndarray of int, shape (cells,)
-        Where a cell begins, and how many operations it has.
-    """
-
-    values: Floats
+    values: Floats  # ndarray of float, shape (operations,)
+    #: shape (cells,); where a cell begins, and how many operations it has.
     first: Counts
     n: Counts
 
@@ -311,14 +284,7 @@ def paired_p(differences: Floats) -> float:
 def paired_p_values(differences: Floats) -> Floats:
     """`paired_p` of many rows at once.
 
-    Parameters
-    ----------
-    differences : ndarray, shape (n, ...)
-        One a block along the first axis; NaN are left out.
-
-    Returns
-    -------
-    ndarray, shape (...)
+    `differences`: shape (n, ...); one a block along the first axis; NaN are left out.
     """
     from scipy import stats  # noqa: PLC0415 - takes half a second, and reading a run tests nothing
 

@@ -119,8 +119,8 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
     Returns
     -------
     DataFrame
-        setting, read_share, threads, deviation (`Estimate` of (measured - estimated) / measured in percent), told
-        (whether its interval leaves out 0; None with one block), marks (of the measured cells).
+        setting, read_share, threads, deviation (`Estimate` of (measured - estimated) / measured in percent),
+        distinguishable (whether its interval leaves out 0; None with one block), marks (of the measured cells).
     """
     cells = mixed_cells(cell_stats)
     both = cells.merge(estimated, on=_KEYS, suffixes=("", "_estimated"))
@@ -130,7 +130,9 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
         deviation = Estimate.mean(group.groupby("block")["percent"].mean())
         distinguishable = None if np.isnan(deviation.low) else bool(deviation.low > 0 or deviation.high < 0)
         rows.append((*key, deviation, distinguishable, all_marks(group["marks"])))
-    return pd.DataFrame(rows, columns=[*_KEYS, "deviation", "told", "marks"]).astype({"told": object})
+    return pd.DataFrame(rows, columns=[*_KEYS, "deviation", "distinguishable", "marks"]).astype(
+        {"distinguishable": object}
+    )
 
 
 def block_spread_percent(cell_stats: pd.DataFrame) -> float:

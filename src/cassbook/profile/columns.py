@@ -65,13 +65,7 @@ class Marker:
 
 
 def misfit(sort: str, column: str, typename: str) -> str:
-    """Say why values of a sort cannot be bound to a column, and what works; '' if they can.
-
-    Parameters
-    ----------
-    sort : str
-        A key of `BINDABLE`.
-    column, typename : str
+    """Say why values of a sort (a key of `BINDABLE`) cannot be bound to a column, and what works; '' if they can.
 
     >>> misfit("size", "age", "int")
     'age is int; use distribution and count'

@@ -2,168 +2,192 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Annotated, Literal, Self
+import math
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from cassbook.profile.fault_schedule import (
+    KINDS,
+    MOST_MS,
+    Fault,
+    Order,
+    Schedule,
+    at_random,
+    check_drawn,
+    repeated,
+    sequence,
+    together,
+)
 from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Section, Settings, Share
 
-#: What can be done to a node's process, and to what lies between hosts; `repair` mends what others have done.
-Fault = Literal[
-    "kill", "stop", "pause", "restart", "replace", "add", "decommission", "repair", "cut", "slow", "clock", "fill"
-]
-_OF_LINKS = ("cut", "slow")
-#: Faults that are over when they are done, however long that takes.
-OWN_LENGTH = ("restart", "replace", "add", "decommission", "repair")
-_MOST_MS = 5000.0
 #: Ways in which the driver handles a request that goes wrong: see `experiments.faults.drivers`.
 Driver = Literal["default", "round_robin", "no_retry", "next_host", "speculative"]
 Client = Literal["client"]
 #: The driver and the nodes carry more; the client of the faults' load does not.
 _MOST_PER_S = 3000.0
 _MOST_THREADS = 100
+_GROUPS = ("sequence", "together", "random")
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One thing to be done at one moment.
+def _known(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"use one of {', '.join(KINDS)}")
+    return kind
 
-    Attributes
-    ----------
-    at_s : float
-        Since the load began.
-    number : int
-        Of the fault that it is part of, from 1.
-    fault : str
-    begins : bool
-        Whether the fault begins or ends.
-    nodes : tuple of int
-        From 1.
-    to : tuple of int or 'client'
-        For links: hosts at the other end.
-    way : str
-        For links: both, in (to the nodes) or out (from them).
-    delay_ms : float
-        For slow links: one way.
-    by_ms : float
-        For clocks: how far ahead of the machine's.
-    alone : bool
-        No order follows that ends it.
-    """
 
-    at_s: float
-    number: int
-    fault: str
-    begins: bool
-    nodes: tuple[int, ...]
-    to: tuple[int | str, ...] = ()
-    way: str = "both"
-    delay_ms: float = 0.0
-    by_ms: float = 0.0
-    alone: bool = False
+def _drawn(kinds: list[str]) -> list[str]:
+    check_drawn(kinds)
+    return kinds
 
 
 class FaultEvent(Section):
-    """A fault, or the same one several times (a node that flaps).
+    """A fault, or the same one several times (a node that flaps): see `Fault`.
 
-    `cut` and `slow` are of the links between `nodes` and `to`, which by default are all other hosts and the client.
     `restart` takes several nodes in turn; `replace` kills a node and gives it empty disks, at once or, with `for_s`,
     after it has been away for so long; `add` has nodes join, numbered behind those of the cluster, and `decommission`
     has such a node leave in order; `repair` has a node compare its rows with those of the other replicas. `clock` sets
-    a node's clock ahead by `by_ms`, or back if that is negative; `fill` fills its disk. Without `for_s` a fault lasts
-    to the end.
+    a node's clock ahead by `by_ms`, or back if that is negative; `fill` fills its disk.
     """
 
     at_s: Annotated[float, Field(ge=0)]
-    do: Fault
+    do: Annotated[str, AfterValidator(_known)]
     nodes: Annotated[list[Positive], Field(min_length=1), Distinct]
     for_s: PositiveSeconds | None = None
     times: Positive = 1
     every_s: PositiveSeconds | None = None
     to: Annotated[list[Positive | Client], Field(min_length=1), Distinct] | None = None
     way: Literal["both", "in", "out"] = "both"
-    delay_ms: Annotated[float, Field(gt=0, le=_MOST_MS)] | None = None
-    by_ms: Annotated[float, Field(ge=-_MOST_MS, le=_MOST_MS)] | None = None
+    delay_ms: Annotated[float, Field(gt=0, le=MOST_MS)] | None = None
+    by_ms: Annotated[float, Field(ge=-MOST_MS, le=MOST_MS)] | None = None
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
-        if self.do in OWN_LENGTH and self.do != "replace" and self.for_s is not None:
-            raise ValueError(f"{self.do} lasts until it is done; leave for_s out")
-        if (self.times > 1) != (self.every_s is not None):
-            raise ValueError("times and every_s go together")
-        if self.every_s is not None and (self.for_s is None or self.for_s >= self.every_s):
-            raise ValueError("a fault that comes again needs a for_s shorter than every_s")
-        links = self.do in _OF_LINKS
-        if not links and (self.to is not None or self.way != "both"):
-            raise ValueError(f"to and way are of links (cut, slow), not of {self.do}")
-        if (self.do == "slow") != (self.delay_ms is not None):
-            raise ValueError("delay_ms goes with slow")
-        if (self.do == "clock") != bool(self.by_ms):
-            raise ValueError("by_ms goes with clock, and is not 0")
-        if self.to and (both := [node for node in self.to if node in self.nodes]):
-            raise ValueError(f"node {both[0]} is in nodes and in to")
+        _check_repeats(self.times, self.every_s)
+        self.schedule()
         return self
 
-    def orders(self, first: int, nodes: int) -> list[Order]:
-        """Return what is to be done, numbered from `first` on, in a cluster of so many nodes."""
-        others = [node for node in range(1, nodes + 1) if node not in self.nodes]
-        all_others: list[int | str] = [*others, "client"]
-        to: tuple[int | str, ...] = tuple(self.to or all_others) if self.do in _OF_LINKS else ()
+    def schedule(self, rng: np.random.Generator | None = None) -> Schedule:
+        """Return it as a value; nothing is drawn."""
+        fault = Fault(
+            self.do, tuple(self.nodes), self.at_s, self.for_s, tuple(self.to or ()), self.way, self.delay_ms or 0.0,
+            self.by_ms or 0.0,
+        )  # fmt: skip
+        return repeated(fault, self.times, self.every_s or 0.0)
 
-        def order(at_s: float, turn: int, begins: bool) -> Order:
-            return Order(
-                at_s, first + turn, self.do, begins, tuple(self.nodes), to, self.way, self.delay_ms or 0.0,
-                self.by_ms or 0.0, alone=self.for_s is None,
-            )  # fmt: skip
-
-        made = []
-        for turn in range(self.times):
-            at_s = self.at_s + turn * (self.every_s or 0.0)
-            made.append(order(at_s, turn, True))
-            if self.for_s is not None:
-                made.append(order(at_s + self.for_s, turn, False))
-        return made
+    @property
+    def of_links(self) -> bool:
+        """Whether it strikes links."""
+        return KINDS[self.do].links
 
 
 class RandomFaults(Section):
-    """Faults drawn at random: each node fails and comes back by itself (an alternating renewal process).
+    """Faults drawn at random: see `at_random`.
 
-    Up and down times are exponential. Where a fault would be one more than `at_once` it does not strike. The seed is
-    the cluster start's, so that the same start of the same profile breaks in the same way.
+    The seed is the cluster start's, so that the same start of the same profile breaks in the same way.
     """
 
-    do: Annotated[list[Literal["kill", "stop", "pause", "cut"]], Field(min_length=1), Distinct]
+    do: Annotated[list[str], Field(min_length=1), Distinct, AfterValidator(_drawn)]
     nodes: Annotated[list[Positive], Field(min_length=1), Distinct]
     up_s: PositiveSeconds
     down_s: PositiveSeconds
     at_once: Positive = 1
 
-    def orders(self, seconds: float, nodes: int, rng: np.random.Generator) -> list[Order]:
-        """Draw what strikes within so many seconds, in a cluster of so many nodes, in order of time."""
-        spans = sorted(span for node in self.nodes for span in self._spans(node, seconds, rng))
-        struck: list[tuple[float, float, int]] = []
-        for begins_s, ends_s, node in spans:
-            if sum(other_s > begins_s for _, other_s, _ in struck) < self.at_once:
-                struck.append((begins_s, ends_s, node))
-        made: list[Order] = []
-        for number, (begins_s, ends_s, node) in enumerate(struck, 1):
-            fault = self.do[int(rng.integers(len(self.do)))]
-            made += FaultEvent(at_s=begins_s, do=fault, nodes=[node], for_s=ends_s - begins_s).orders(number, nodes)
-        return sorted(made, key=lambda order: order.at_s)
+    def schedule(self, for_s: float, rng: np.random.Generator | None) -> Schedule:
+        """Draw what strikes within so many seconds; without `rng` each node is struck all the time, as for checks."""
+        if rng is not None:
+            return at_random(rng, self.do, self.nodes, self.up_s, self.down_s, for_s, self.at_once)
+        kind = min(self.do, key=lambda name: KINDS[name].links)  # what holds a node rather than its links
+        all_of_it_s = math.nextafter(for_s, 0.0)  # what is drawn ends before the time does
+        return Schedule(tuple(Fault(kind, (node,), 0.0, all_of_it_s, drawn=True) for node in self.nodes))
 
-    def _spans(self, node: int, seconds: float, rng: np.random.Generator) -> list[tuple[float, float, int]]:
-        """When a node would be down, wholly within the time."""
-        spans: list[tuple[float, float, int]] = []
-        now_s = 0.0
-        while True:
-            begins_s = now_s + rng.exponential(self.up_s)
-            now_s = begins_s + rng.exponential(self.down_s)
-            if now_s >= seconds:
-                return spans
-            spans.append((begins_s, now_s, node))
+    @property
+    def of_links(self) -> bool:
+        """Whether one of them may strike links."""
+        return any(KINDS[kind].links for kind in self.do)
+
+
+class FaultGroup(Section):
+    """Faults that belong together: one after the other, side by side, or drawn at random.
+
+    Times within count from when the group begins; in a sequence from when the one before is over. They are 0 if left
+    out. Faults are drawn for `for_s`; a group that comes again is the same each time.
+    """
+
+    at_s: Annotated[float, Field(ge=0)] = 0.0
+    sequence: Annotated[list[Step], Field(min_length=1)] | None = None
+    together: Annotated[list[Step], Field(min_length=1)] | None = None
+    random: RandomFaults | None = None
+    for_s: PositiveSeconds | None = None
+    times: Positive = 1
+    every_s: PositiveSeconds | None = None
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        given = [name for name in _GROUPS if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give one of {', '.join(_GROUPS)}, not {' and '.join(given) or 'none'}")
+        if (self.random is None) != (self.for_s is None):
+            raise ValueError("for_s goes with random: for so long faults are drawn")
+        _check_repeats(self.times, self.every_s)
+        self.schedule(None)
+        return self
+
+    def schedule(self, rng: np.random.Generator | None) -> Schedule:
+        """Return it as a value, with what is drawn; without `rng` as `RandomFaults.schedule` has it."""
+        if self.random is not None:
+            whole = self.random.schedule(self.for_s or 0.0, rng)
+        else:
+            combine = sequence if self.sequence is not None else together
+            whole = combine(*(step.schedule(rng) for step in self.sequence or self.together or ()))
+        return repeated(whole, self.times, self.every_s or 0.0).later(self.at_s)
+
+    @property
+    def of_links(self) -> bool:
+        """Whether one of them may strike links."""
+        parts = (self.random, *(self.sequence or ()), *(self.together or ()))
+        return any(part.of_links for part in parts if part)
+
+
+def _check_repeats(times: int, every_s: float | None) -> None:
+    if (times > 1) != (every_s is not None):
+        raise ValueError("times and every_s go together")
+
+
+def _event(value: Any) -> Any:
+    """Read a group by one of its keys, anything else as a fault; errors then name keys of that one alone."""
+    if isinstance(value, FaultEvent | FaultGroup):
+        return value
+    if not isinstance(value, dict):
+        raise ValueError("a fault is a mapping of keys, such as {at_s: 10, do: kill, nodes: [2], for_s: 15}")
+    return (FaultGroup if any(name in value for name in _GROUPS) else FaultEvent).model_validate(value)
+
+
+def _step(value: Any) -> Any:
+    return _event({"at_s": 0.0} | value if isinstance(value, dict) else value)
+
+
+def _written(value: Any) -> Any:
+    """Turn a schedule that Python made into what YAML would say."""
+    if not isinstance(value, Schedule):
+        return value
+    return [as_written(fault) for fault in value.numbered().values()]
+
+
+def as_written(fault: Fault) -> dict[str, Any]:
+    """Return a fault as YAML says it."""
+    said = {
+        "at_s": fault.at_s, "do": fault.kind, "nodes": list(fault.nodes), "for_s": fault.for_s,
+        "to": list(fault.to) or None, "way": fault.way, "delay_ms": fault.delay_ms or None,
+        "by_ms": fault.by_ms or None,
+    }  # fmt: skip
+    return {key: value for key, value in said.items() if value is not None}
+
+
+Event = Annotated[FaultEvent | FaultGroup, BeforeValidator(_event)]
+#: An event within a group.
+Step = Annotated[FaultEvent | FaultGroup, BeforeValidator(_step)]
 
 
 class FaultsSection(Section):
@@ -174,7 +198,7 @@ class FaultsSection(Section):
     given up: that shows what such clients get done, and not how long they would have waited. `steady_s` of the
     load is the length of the schedule, its `request_timeout_s` the driver's time-out. `tables` are the options of
     tables, by a name; each has rows of its own. Writes bear the client's time, as the driver's default is, or with
-    `timestamps: server` that of the node which coordinates them.
+    `timestamps: server` that of the node which coordinates them. `events` may also be a `Schedule`.
     """
 
     settings: Settings
@@ -186,7 +210,7 @@ class FaultsSection(Section):
     keys: Annotated[int, Field(ge=10, le=100_000, strict=True)] = 1000
     timestamps: Literal["client", "server"] = "client"
     before_s: PositiveSeconds = 5.0
-    events: Annotated[list[FaultEvent], Field(min_length=1)] | None = None
+    events: Annotated[list[Event], Field(min_length=1), BeforeValidator(_written)] | None = None
     random: RandomFaults | None = None
 
     @model_validator(mode="after")
@@ -203,62 +227,28 @@ class FaultsSection(Section):
             )
         return self
 
-    def orders(self, seconds: float, nodes: int, rng: np.random.Generator) -> list[Order]:
-        """Return the schedule, in order of time.
+    def schedule(self, seconds: float, rng: np.random.Generator | None = None) -> Schedule:
+        """Return the schedule of a load of so many seconds.
 
-        Parameters
-        ----------
-        seconds : float
-            Length of the load.
-        nodes : int
-            Of the cluster.
-        rng : numpy.random.Generator
-            For random faults.
+        What is drawn at random is drawn from `rng`; without it each of its nodes is struck all the time.
         """
         if self.random is not None:
-            return self.random.orders(seconds, nodes, rng)
-        made: list[Order] = []
-        for event in self.events or ():
-            made += event.orders(1 + len({order.number for order in made}), nodes)
-        return sorted(made, key=lambda order: order.at_s)
+            return self.random.schedule(seconds, rng)
+        return together(*(event.schedule(rng) for event in self.events or ()))
 
-    def struck(self, fault: Fault) -> tuple[int, ...]:
-        """Nodes that a fault strikes in the course of the schedule."""
-        return tuple(sorted({node for event in self.events or () if event.do == fault for node in event.nodes}))
+    @property
+    def of_links(self) -> bool:
+        """Whether one of the faults may strike links, which takes a relay between the nodes."""
+        return any(part.of_links for part in (self.random, *(self.events or ())) if part)
+
+    def orders(self, seconds: float, nodes: int, rng: np.random.Generator) -> list[Order]:
+        """Return what is to be done in a load of so many seconds on so many nodes, in order of time."""
+        return self.schedule(seconds, rng).orders(nodes)
+
+    def struck(self, kind: str) -> tuple[int, ...]:
+        """Nodes that a kind of fault may strike in the course of the schedule."""
+        return self.schedule(math.inf).struck(kind)
 
     def check(self, seconds: float, nodes: int) -> None:
-        """Check a schedule against the cluster and the length of the load.
-
-        Raises
-        ------
-        ValueError
-            For a node that there is not, a fault behind the end, or one that strikes a node that another has struck.
-        """
-        events, added = self.events or [], list(self.struck("add"))
-        if added != list(range(nodes + 1, nodes + 1 + len(added))):
-            raise ValueError(f"add: the nodes that join are numbered from {nodes + 1} on, got {added}")
-        if early := [
-            node for event in events if event.do == "decommission" for node in event.nodes if node not in added
-        ]:
-            raise ValueError(f"decommission: node {early[0]} was not added; the cluster keeps its first {nodes}")
-        nodes += len(added)
-        named = {node for event in events for node in (*event.nodes, *(event.to or ())) if isinstance(node, int)}
-        named |= set(self.random.nodes if self.random else ())
-        if strange := sorted(node for node in named if node > nodes):
-            raise ValueError(f"node {strange[0]}: there are nodes 1 to {nodes}")
-        if self.random is not None:
-            return
-        orders = self.orders(seconds, nodes, np.random.default_rng(0))
-        if late := next((order for order in orders if order.at_s >= seconds), None):
-            raise ValueError(f"{late.fault} at {late.at_s:g} s is behind the end, load.steady_s {seconds:g}")
-        for node in range(1, nodes + 1):
-            _check_one_by_one(node, [order for order in orders if node in order.nodes and not order.to])
-
-
-def _check_one_by_one(node: int, orders: list[Order]) -> None:
-    """Raise ValueError where a node's process is struck while another fault holds it."""
-    for one, other in pairwise(orders):
-        if one.begins and other.begins and not (one.alone and one.fault in OWN_LENGTH):
-            raise ValueError(
-                f"{other.fault} at {other.at_s:g} s strikes node {node}, which {one.fault} holds since {one.at_s:g} s"
-            )
+        """Check the schedule against the length of the load and the number of nodes: see `Schedule.check`."""
+        self.schedule(seconds).check(seconds, nodes)

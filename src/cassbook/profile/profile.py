@@ -39,7 +39,7 @@ from cassbook.profile.fields import (
 )
 from cassbook.profile.workloads import Distribution, WorkloadsSection
 
-#: How coordinators are chosen where no node is named: see `load.routing`.
+#: How coordinators are chosen where no node is named: see `load.coordinators`.
 POLICIES = ("round_robin", "token_aware", "nearest", "nearest_dc")
 
 
@@ -269,13 +269,7 @@ class Profile(Section):
         return setting(name, self.cluster.replication_factor)
 
     def _settings(self) -> list[Setting]:
-        """All pairs of levels.
-
-        Raises
-        ------
-        ValueError
-            For a name that the replication factor does not have.
-        """
+        """Return all pairs of levels; raise ValueError for a name that the replication factor does not have."""
         pairs = []
         for key, section in (("mixed", self.mixed), ("workloads", self.workloads), ("faults", self.faults)):
             for name in section.settings if section else ():
@@ -304,16 +298,8 @@ class Profile(Section):
 def load_profile(name_or_path: str, **overrides: Any) -> Profile:
     """Read a profile by name (`quick`) or by path (`./mine.yaml`).
 
-    Parameters
-    ----------
-    name_or_path : str
-    **overrides
-        Top-level keys to replace, such as `engine="5.0.9"`; None leaves the file's value.
-
-    Raises
-    ------
-    InputError
-        Naming the file, the key, what it holds and what it may hold.
+    `overrides` are top-level keys to replace, such as `engine="5.0.9"`; None leaves the file's value. Raise InputError
+    naming the file, the key, what it holds and what it may hold.
     """
     path = Path(name_or_path)
     if path.suffix not in {".yaml", ".yml"}:
@@ -356,10 +342,7 @@ _FEW = 2
 def _refuse_stress(path: Path, content: dict[Any, Any]) -> None:
     """Recognise a profile of cassandra-stress by its keys, also a part of one.
 
-    Raises
-    ------
-    InputError
-        Saying what it is, and what stands for each of its parts here.
+    Raise InputError saying what it is, and what stands for each of its parts here.
     """
     theirs = [key for key in _OF_STRESS if key in content]
     if not theirs or len(_OURS & set(content)) >= _FEW:

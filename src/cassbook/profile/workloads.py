@@ -71,31 +71,19 @@ Change = Annotated[Statement, AfterValidator(_change)]
 
 
 class Values(Section):
-    """What is bound to a marker: numbers of a population, random content of a size, or random numbers of a range.
+    """What is bound to a marker: numbers of a population, random content of a size, or random numbers of a range."""
 
-    Attributes
-    ----------
-    distribution : str
-        Numbers from `first` on, of a population of `count`, asked for as YCSB does. While rows are loaded, a
-        population is gone through in order instead, a step every `every` rows, and round and round.
-    hashed : bool
-        Put YCSB's hash of a number in its place, as in YCSB's keys.
-    format : str
-        Text with {} where the number goes, for text columns.
-    size : int or pair of int
-        Length of random printable text, or of random bytes, fixed or from the least to the most.
-    between : pair of float
-        Bounds of uniform random numbers.
-    """
-
+    #: Numbers from `first` on, of a population of `count`, asked for as YCSB does. While rows are loaded, a population
+    #: is gone through in order instead, a step every `every` rows, and round and round.
     distribution: Distribution | None = None
     count: Positive | None = None
     first: int = 0
     every: Positive = 1
-    hashed: bool = False
-    format: str = "{}"
+    hashed: bool = False  # put YCSB's hash of a number in its place, as in YCSB's keys
+    format: str = "{}"  # text with {} where the number goes, for text columns
+    #: length of random printable text, or of random bytes, fixed or from the least to the most
     size: Positive | tuple[Positive, Positive] | None = None
-    between: tuple[float, float] | None = None
+    between: tuple[float, float] | None = None  # bounds of uniform random numbers
 
     @property
     def sort(self) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cassbook.core.faces import lazy
+from cassbook.core.extras import lazy
 
 if TYPE_CHECKING:
     from cassbook.queueing.simulation import simulate

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from cassbook.core.faces import lazy
+from cassbook.core.extras import lazy
 
 if TYPE_CHECKING:
-    from cassbook.records.opening import open_record
+    from cassbook.records.manifest import open_record
 
 __all__ = ["open_record"]
-__getattr__ = lazy(__name__, {"open_record": "opening"})
+__getattr__ = lazy(__name__, {"open_record": "manifest"})

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cassbook.core.compiled import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.queueing.calibration import Calibrated, Question, calibrate
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.paper import FIELD_LENGTH
@@ -46,28 +47,15 @@ class Falls:
 
 @dataclass(frozen=True)
 class Predicted:
-    """For each number of jobs, with 95 % intervals over cluster starts.
-
-    Attributes
-    ----------
-    jobs : ndarray
-    throughput_per_s, response_ms : list of Estimate
-    busy : dict of str to ndarray, shape (starts, jobs)
-        By station, the busy part of its servers.
-    outside : list of str
-        What of the question lies outside what was measured.
-    cores : int
-        Of the one machine that all nodes and the client share.
-    falls : Falls, optional
-        Where some of `jobs` would be answered faster than fewer of them: there the calibration does not reach.
-    """
+    """For each number of jobs, with 95 % intervals over cluster starts."""
 
     jobs: NDArray[np.int64]
     throughput_per_s: list[Estimate]
     response_ms: list[Estimate]
-    busy: dict[str, NDArray[np.float64]]
-    outside: list[str]
-    cores: int
+    busy: dict[str, Floats]  # shape (starts, jobs); by station, the busy part of its servers
+    outside: list[str]  # what of the question lies outside what was measured
+    cores: int  # of the one machine that all nodes and the client share
+    #: Where some of `jobs` would be answered faster than fewer of them: there the calibration does not reach.
     falls: Falls | None = None
 
     def utilisation(self, place: int) -> dict[str, Estimate]:
@@ -82,20 +70,7 @@ class Predicted:
 class CalibrationRun:
     """A record of `cassbook experiment calibration`.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-
-    Attributes
-    ----------
-    name : str
-    results : Results
-    cells : DataFrame
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is of another kind.
+    Raises InputError if there is none, or it is of another kind.
     """
 
     def __init__(self, name_or_path: str | Path) -> None:
@@ -119,17 +94,10 @@ class CalibrationRun:
     def calibrated(self, field_length: int = FIELD_LENGTH, without: str = "") -> list[Calibrated]:
         """Demands from each cluster start, for rows of fields of such a length.
 
-        Parameters
-        ----------
-        field_length : int
-        without : str
-            `CROWDING` keeps clusters of another number of nodes from the estimate as a whole; `WAITING` has an answer
-            cost the same whether a request waits for it or not.
+        `without`: `CROWDING` keeps clusters of another number of nodes from the estimate as a whole; `WAITING` has an
+        answer cost the same whether a request waits for it or not.
 
-        Raises
-        ------
-        InputError
-            For a length that was not measured.
+        Raises InputError for a length that was not measured.
         """
         key = field_length, without
         if key not in self._fits:
@@ -162,10 +130,7 @@ class CalibrationRun:
     ) -> Predicted:  # fmt: skip
         """Answer a question for several numbers of jobs.
 
-        Raises
-        ------
-        InputError
-            For numbers that do not fit together.
+        Raises InputError for numbers that do not fit together.
         """
         if not jobs or min(jobs) < 1:
             raise InputError(f"jobs: {list(jobs)}; give 1 or more")
@@ -173,7 +138,7 @@ class CalibrationRun:
         analyses = [analyse(fit.network(question, cores, disk_ms), max(jobs)) for fit in fits]
         places = np.asarray(jobs) - 1
 
-        def over(values: list[NDArray[np.float64]]) -> list[Estimate]:
+        def over(values: list[Floats]) -> list[Estimate]:
             return [Estimate.positive([curve[place] for curve in values]) for place in places]
 
         return Predicted(
@@ -200,7 +165,7 @@ class CalibrationRun:
         return outside
 
 
-def _falling(response_ms: NDArray[np.float64], cores: int, jobs: Sequence[int]) -> Falls | None:
+def _falling(response_ms: Floats, cores: int, jobs: Sequence[int]) -> Falls | None:
     """Find numbers of jobs, of those that were asked, whose response is shorter than that of fewer jobs.
 
     With no more jobs than cores that may be, and was measured: work costs less once threads need not be woken. Beyond
@@ -225,19 +190,12 @@ def _falling(response_ms: NDArray[np.float64], cores: int, jobs: Sequence[int]) 
 def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
     """Predicted and measured of every cell, in the manner of the paper's Tables 4 and 5.
 
-    Parameters
-    ----------
-    run : CalibrationRun
-    without : str
-        As of `CalibrationRun.calibrated`.
+    `without`: as of `CalibrationRun.calibrated`.
 
-    Returns
-    -------
-    DataFrame
-        One row per cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms (means
-        over cluster starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms,
-        off_throughput, off_response (predicted over measured, less one), within (whether that interval holds what is
-        predicted).
+    One row per cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms
+    (means over cluster starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms,
+    off_throughput, off_response (predicted over measured, less one), within (whether that interval holds what is
+    predicted).
     """
     keys = ["operation", "level", "nodes", "replication", "ask_all", "field_length"]
     measured = run.cells.assign(held_out=run.held_out)
@@ -265,12 +223,9 @@ def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
 def repeatability(runs: Iterable[CalibrationRun]) -> dict[str, float]:
     """Return how well the throughput of a cell is known, over all cells of calibrations, in percent.
 
-    Returns
-    -------
-    dict
-        noise: by which repetitions of a cell differ (standard deviation within a start, median over cells); known: to
-        which the mean of a cell is known (its standard error over starts, median); floor: by which a perfect prediction
-        would seem off on average.
+    Its keys: noise, by which repetitions of a cell differ (standard deviation within a start, median over cells);
+    known: to which the mean of a cell is known (its standard error over starts, median); floor: by which a perfect
+    prediction would seem off on average.
     """
     noise, known = [], []
     for run in runs:
@@ -286,17 +241,10 @@ def repeatability(runs: Iterable[CalibrationRun]) -> dict[str, float]:
 def asking_all(run: CalibrationRun, question: Question) -> pd.DataFrame:
     """Compare requests that ask all replicas with those that ask as many as they need: measured, and by the model.
 
-    Parameters
-    ----------
-    run : CalibrationRun
-    question : Question
-        Whose cells were measured either way.
+    `question`: whose cells were measured either way.
 
-    Returns
-    -------
-    DataFrame
-        Index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
-        response_model.
+    Index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
+    response_model.
     """
     cells = _cells_of(run, question)
     means = cells.pivot_table(["throughput_per_s", "latency_ms"], ["jobs", "start"], "ask_all")

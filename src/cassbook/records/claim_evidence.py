@@ -14,9 +14,9 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
 from cassbook.deployment.inferred_regions import by_deployment
-from cassbook.latency import changepoint, cold_cells, cold_start
+from cassbook.latency import changepoint, cold_start
 from cassbook.latency.summaries import pure_cells
-from cassbook.records import trial_ratios
+from cassbook.records import distance_experiments
 from cassbook.records.experiment import Results
 from cassbook.records.fault_costs import while_dead
 from cassbook.records.faults import FaultRun
@@ -25,7 +25,7 @@ from cassbook.records.run import RecordedRun
 from cassbook.records.strong_reads import among_failures
 from cassbook.staleness import curves
 from cassbook.staleness.ccm_study import VERSIONS_AT_MS, settings_of
-from cassbook.thesis.findings import LATENCIES, counted
+from cassbook.thesis.records import LATENCIES, counted
 from cassbook.thesis.records import records as thesis_records
 
 #: By the id of a claim, what was measured, and the verdict by that.
@@ -104,14 +104,14 @@ def _study(name: str) -> tuple[Said, str]:
 
 def _uplinks(name: str) -> tuple[Said, str]:
     results = Results(name)
-    ratio = trial_ratios.writes_by_reads(results)
+    ratio = distance_experiments.writes_by_reads(results)
     measured = f"writes by reads: {ratio['narrow up']:.2f} with a narrow uplink, {ratio['equal']:.2f} with equal ways"
     return {"g21-downlinks": (measured, _above(ratio["narrow up"]))}, results.manifest["engine"]
 
 
 def _coordinators(name: str) -> tuple[Said, str]:
     results = Results(name)
-    gain = trial_ratios.three_coordinators(results, "READ")
+    gain = distance_experiments.three_coordinators(results, "READ")
     measured = f"three coordinators in turn give {gain:.2f} times the reads of one, in (a) at ONE"
     return {"g21-coordinator": (measured, _above(gain))}, results.manifest["engine"]
 
@@ -119,14 +119,14 @@ def _coordinators(name: str) -> tuple[Said, str]:
 def _proxy(name: str) -> tuple[Said, str]:
     results = Results(name)
     most = int(results.rows["rows_a_page"].max())
-    spared = trial_ratios.without_proxy(results)
+    spared = distance_experiments.without_proxy(results)
     measured = f"a page of {most} rows takes {spared:.1f} times as long without the middleware, in (b)"
     return {"g21-middleware": (measured, _above(spared))}, results.manifest["engine"]
 
 
 def _asynchronous(name: str) -> tuple[Said, str]:
     results = Results(name)
-    more, reached = trial_ratios.more_in_flight(results)
+    more, reached = distance_experiments.more_in_flight(results)
     return {
         "g21-asynchronous": (
             f"2000 requests in flight instead of 100 give {more:.1f} times the reads a second, in (b)", _above(more),
@@ -195,7 +195,7 @@ def _thesis_mixes(name: str) -> tuple[Said, str]:
 
 def _cold(name: str) -> tuple[Said, str]:
     run = RecordedRun(name)
-    cells = cold_cells.against_warm(run)
+    cells = cold_start.against_warm(run)
     starts = [cold_start.end(bins) for bins in cells["bins"] if bins is not None and len(bins) >= changepoint.FEWEST]
     known = [start for start in starts if start.ends_ms is not None]
     if not known:
@@ -302,20 +302,11 @@ _OF_RECORDS: Sequence[tuple[str, Paper, Callable[[str], tuple[Said, str]]]] = (
 def by_records(papers: Collection[Paper] = PAPERS) -> dict[str, Evidence]:
     """Put the project's own records to the claims that they can test.
 
-    Parameters
-    ----------
-    papers : collection of str
-        Those whose claims are wanted.
+    `papers`: those whose claims are wanted.
 
-    Returns
-    -------
-    dict of str to Evidence
-        By the id of the claim.
+    By the id of the claim.
 
-    Raises
-    ------
-    InputError
-        If a record is missing or damaged.
+    Raises InputError if a record is missing or damaged.
     """
     found: dict[str, Evidence] = {}
     for name, paper, of_record in _OF_RECORDS:

@@ -27,10 +27,7 @@ _RENAMED = {name: f"staleness-{name}" for name in ("three", "five", "scenes", "s
 def convert(path: Path) -> Path:
     """Convert a record in place: its folder, or the file of recorded switches; return its folder.
 
-    Raises
-    ------
-    InputError
-        If it is no record.
+    Raises InputError if it is no record.
     """
     if path.suffix == ".json" and path.is_file():
         return _foldered(path)

@@ -23,7 +23,7 @@ SLICES = "slices.csv"
 HISTOGRAMS = "histograms.hlog"
 #: Thread count of the cells whose single requests are drawn: the paper's Figs. 2 and 3 are of 500 threads.
 DRAWN_THREADS = 500
-#: Kinds of cell that are told as a series from their first request on, in each block.
+#: Kinds of cell that are given as a series from their first request on, in each block.
 _SERIES_KINDS = frozenset({"warmup", "cold"})
 #: Columns of the samples that statistics and histograms need.
 COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "outcome", "phase", "slice"]
@@ -41,16 +41,9 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
     and the paced ones only of the first block. All other tables and figures are made of statistics and
     histograms, which every cell has.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        Columns `schema.CELLS`.
-    profile : Profile
+    `cells`: columns `schema.CELLS`.
 
-    Returns
-    -------
-    list of str
-        Their identifiers, in the order of `cells`.
+    Returns their identifiers, in the order of `cells`.
     """
     if profile.keep_samples == "all":
         return cells["cell_id"].tolist()
@@ -65,11 +58,7 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
 def statistics(cells: pd.DataFrame, read: ReadSamples) -> pd.DataFrame:
     """`summaries.cell_statistics` of each cell, one cell in memory at a time.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        Columns `schema.CELLS`.
-    read : callable
+    `cells`: columns `schema.CELLS`.
     """
     measured = without_aside(cells).reset_index(drop=True)
     parts = [
@@ -82,10 +71,7 @@ def statistics(cells: pd.DataFrame, read: ReadSamples) -> pd.DataFrame:
 def read_statistics(path: Path) -> pd.DataFrame:
     """Read a `statistics.csv` back as it was written: empty numbers are NaN, empty texts stay empty.
 
-    Raises
-    ------
-    InputError
-        If it is damaged.
+    Raises InputError if it is damaged.
     """
     try:
         names = pd.read_csv(path, nrows=0).columns
@@ -111,20 +97,11 @@ def cell_histograms(
 ) -> dict[str, histograms.Interval]:
     """Histograms of one cell's successful steady operations, by tag.
 
-    Parameters
-    ----------
-    samples : DataFrame
-        Of one cell, columns `schema.SAMPLES`.
-    start_s, end_s : float
-        Bounds of its steady window, in seconds since the run began.
-    digits : int
-        Significant digits of each.
+    `samples`: of one cell, columns `schema.SAMPLES`. `start_s` and `end_s`: bounds of its steady window, in seconds
+    since the run began. `digits`: significant digits of each.
 
-    Returns
-    -------
-    dict
-        `CELL.OPERATION`: service time in microseconds; of a paced operation also `CELL.OPERATION.response`, the time
-        from when it should have started.
+    Its keys are tags. `CELL.OPERATION`: service time in microseconds; of a paced operation also
+    `CELL.OPERATION.response`, the time from when it should have started.
     """
     steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok")]
     recorded = {}
@@ -141,13 +118,7 @@ def cell_histograms(
 def add_to_log(path: Path, cells: pd.DataFrame, read: ReadSamples) -> None:
     """Add the histograms of `cells` to a log, by rename; those of the same tags are replaced.
 
-    Parameters
-    ----------
-    path : Path
-        The log; need not exist.
-    cells : DataFrame
-        Columns `schema.CELLS`.
-    read : callable
+    `path`: the log; need not exist. `cells`: columns `schema.CELLS`.
     """
     added: dict[str, histograms.Interval] = {}
     for cell_id, start_s, end_s in zip(cells["cell_id"], cells["steady_from_s"], cells["steady_to_s"], strict=True):
@@ -169,10 +140,7 @@ def _tagged(path: Path) -> Iterator[tuple[str, str]]:
 class Histograms(Mapping[str, HdrHistogram]):
     """The histograms of a log by tag, each decoded when it is asked for.
 
-    Parameters
-    ----------
-    path : Path
-        A log whose sum has been checked.
+    `path`: a log whose sum has been checked.
     """
 
     def __init__(self, path: Path) -> None:

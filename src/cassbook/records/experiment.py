@@ -28,25 +28,14 @@ _WORDS = ("errors", "marks", "condition")
 class Results:
     """A recorded experiment.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-        In `data/records`, or a folder.
-    *kinds : str
-        Of which the record must be; by default it may be of any that has rows.
+    `name_or_path`: in `data/records`, or a folder. `kinds`: of which the record must be; by default it may be of any
+    that has rows.
 
-    Attributes
-    ----------
-    manifest : dict
-    files : list of str
-        Names of its files, in order.
-    rows : DataFrame
-        All rows, in order of start and setup; `errors` and `marks` empty where there are none.
+    `files`: names of its files, in order. `rows`: all rows, in order of start and setup; `errors` and `marks` empty
+    where there are none.
 
-    Raises
-    ------
-    InputError
-        If there is no such record, it is of another kind or not complete, or differs from its manifest's sums.
+    Raises InputError if there is no such record, it is of another kind or not complete, or differs from its manifest's
+    sums.
     """
 
     def __init__(self, name_or_path: str | Path, *kinds: str) -> None:
@@ -83,10 +72,7 @@ class Results:
     def table(self, name: str) -> pd.DataFrame:
         """Read a table that the rows have with them: its columns, and start, setup and panel of the row.
 
-        Raises
-        ------
-        InputError
-            If there is none, or a file is damaged.
+        Raises InputError if there is none, or a file is damaged.
         """
         files = [self._folder / file for file in self.files if file.endswith(f"-{name}.parquet")]
         if not files:
@@ -110,10 +96,7 @@ class Results:
     def ratio(self, value: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Estimate:
         """Return the ratio of two conditions, given by the values of columns, over cluster starts.
 
-        Raises
-        ------
-        InputError
-            If one of them was not measured.
+        Raises InputError if one of them was not measured.
         """
         parts = []
         for which in (over, under):

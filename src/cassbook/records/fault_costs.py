@@ -27,10 +27,7 @@ def while_dead(run: FaultRun, setup: str = KILL) -> pd.DataFrame:
 
     From when it struck until the node answered again.
 
-    Returns
-    -------
-    DataFrame of Proportion
-        Index setting, columns reads and writes: counts of all cluster starts, each of which is a group.
+    Index setting, columns reads and writes: counts of all cluster starts, each of which is a group.
     """
     counts = []
     for fault in run.faults(setup).query("number == 1").to_dict("records"):
@@ -61,36 +58,21 @@ def record_for(engine: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """What settings left unanswered while a node was dead.
-
-    Attributes
-    ----------
-    record : str
-    replicas, kills : int
-    shares : dict of (int, int) to dict of str to Proportion
-        By the replicas that reads and writes wait for: of 'reads' and of 'writes'.
-    """
+    """What settings left unanswered while a node was dead."""
 
     record: str
     replicas: int
     kills: int
+    #: By the replicas that reads and writes wait for: of 'reads' and of 'writes'.
     shares: Mapping[tuple[int, int], Mapping[str, Proportion]]
 
 
 def of_settings(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> Unanswered | None:
     """Return what settings left unanswered while a node was dead.
 
-    Parameters
-    ----------
-    pairs : iterable of (int, int)
-        Replicas that reads and writes wait for.
-    replicas : int
-    engine : str
+    `pairs`: replicas that reads and writes wait for.
 
-    Returns
-    -------
-    Unanswered or None
-        None where nothing is recorded: of another number of replicas, or of these settings.
+    None where nothing is recorded: of another number of replicas, or of these settings.
     """
     name = record_for(engine) if replicas == _REPLICAS else None
     costs = {} if name is None else _costs(name)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import ENDS, WIDTH_S, between
+from cassbook.profile.faults import FaultGroup, as_written
 from cassbook.records.faults import OPERATIONS, VARIANT, FaultRun
 
 #: How requests can end without an answer.
@@ -52,14 +53,11 @@ def summary(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     A fault's requests are those that were due from when it struck until the next one did, or the load ended. One that
     the schedule repeats is one row, and so are random faults of one kind.
 
-    Returns
-    -------
-    DataFrame
-        One row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, the fault in words, how many times it
-        struck, on how many cluster starts), setting, driver, table, operation (reads or writes), due, unanswered, each
-        of `UNANSWERED`, share with low and high (`Proportion`), driver_down_s and nodes_down_s (medians, NaN
-        where it was not noticed), driver_noticed and nodes_noticed (how many times it was), and p99_before_ms and so
-        on for each of `PHASES`: medians over half seconds of the p99 of answered requests, NaN where there is none.
+    One row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, the fault in words, how many
+    times it struck, on how many cluster starts), setting, driver, table, operation (reads or writes), due, unanswered,
+    each of `UNANSWERED`, share with low and high (`Proportion`), driver_down_s and nodes_down_s (medians, NaN where it
+    was not noticed), driver_noticed and nodes_noticed (how many times it was), and p99_before_ms and so on for each of
+    `PHASES`: medians over half seconds of the p99 of answered requests, NaN where there is none.
     """
     parts = [
         _of_fault(run, setup, fault, struck) for setup in setups or run.setups for fault, struck in _struck(run, setup)
@@ -78,11 +76,14 @@ def not_struck(run: FaultRun) -> list[str]:
 
 def _ordered(profile: Mapping[str, Any]) -> dict[int, str]:
     """Words for the fault of each number in a profile's schedule; empty for one that is drawn at random."""
-    words: dict[int, str] = {}
+    words: list[str] = []
     for event in profile.get("faults", {}).get("events") or ():
-        first = len(words) + 1
-        words |= dict.fromkeys(range(first, first + int(event.get("times") or 1)), in_words(event))
-    return words
+        if "do" in event:
+            words += [in_words(event)] * int(event.get("times") or 1)
+        else:  # a group, of which each fault is named by itself
+            faults = FaultGroup.model_validate(event).schedule(None).faults
+            words += [in_words(as_written(fault)) for fault in faults if not fault.drawn]
+    return dict(enumerate(words, 1))
 
 
 def in_words(event: Mapping[str, Any]) -> str:
@@ -116,13 +117,13 @@ def _hosts(hosts: Iterable[int | str]) -> str:
 def _struck(run: FaultRun, setup: str) -> list[tuple[str, list[_Struck]]]:
     """Return each fault of a schedule in words, and each time that it struck."""
     words, found = _ordered(run.profile(setup)), dict[str, list[_Struck]]()
-    told = run.noticed(setup)
-    told = told[told["observer"] != told["node"].astype(str)].dropna(subset=["down_s"])
+    noticed = run.noticed(setup)
+    noticed = noticed[noticed["observer"] != noticed["node"].astype(str)].dropna(subset=["down_s"])
     for _, nodes in run.faults(setup).groupby(["start", "number"]):
         start, number = (int(nodes[name].iloc[0]) for name in ("start", "number"))
         begins_s, until_s = nodes["begins_s"].min(), nodes["until_s"].max()
         ends_s = nodes["ends_s"].fillna(until_s).clip(upper=until_s).max()
-        of_this = told[(told["start"] == start) & (told["number"] == number)]
+        of_this = noticed[(noticed["start"] == start) & (noticed["number"] == number)]
         by_driver = of_this["observer"] == "driver"
         down_s = {"driver": of_this[by_driver]["down_s"].max(), "nodes": of_this[~by_driver]["down_s"].max()}
         known_s = [begins_s + after for after in down_s.values() if begins_s + after < ends_s]  # not NaN

@@ -12,11 +12,11 @@ import pandas as pd
 
 from cassbook.core.consistency import setting
 from cassbook.core.errors import LackingError
+from cassbook.core.units import MILLION
 from cassbook.latency.under_faults import WIDTH_S, between, recovered_after_s
 from cassbook.records.experiment import Results
 from cassbook.records.kinds import ADVISED, FAULTS
-from cassbook.records.manifest import kind_of
-from cassbook.records.opening import open_record
+from cassbook.records.manifest import kind_of, open_record
 
 #: What those of the load are called in answers and tables.
 OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
@@ -27,7 +27,6 @@ VARIANT = ("setting", "driver", "table", "operation")
 #: What `FaultRun.by_fault` repeats of each fault.
 _NAMED = ("number", "fault", "node", "start")
 _ROW = ("start", "setup", "panel")
-_MILLION = 1e6
 #: A half second in which more than this part of requests is not answered is one of failing.
 _MOST_FAILED = 0.01
 #: What strikes within so many seconds of each other is one fault.
@@ -35,7 +34,7 @@ _AT_ONCE_S = 0.5
 
 
 class FaultRun:
-    """A record of `cassbook experiment faults-*`.
+    """A record of `cassbook experiment faults` or `faults-*`.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class FaultRun:
     Attributes
     ----------
     results : Results
-        Rows are those of `faults.trial.FaultTrial.measure`.
+        Rows are those of `faults.experiment.FaultExperiment.measure`.
     struck : DataFrame
         One row per order and node: start, setup, number, fault, begins, node, at_s, ordered_s, done_s.
     notices : DataFrame
@@ -67,7 +66,7 @@ class FaultRun:
             columns="panel"
         )
         self.bins = results.table("bins").merge(results.rows[[*_ROW, *VARIANT]], on=list(_ROW))
-        self._told = results.table_or_empty(
+        self._stories = results.table_or_empty(
             "told", [*_ROW, "kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator"]
         )
         self._faults: dict[str, pd.DataFrame] = {}
@@ -178,9 +177,9 @@ class FaultRun:
                 (self.notices["setup"] == setup) & (self.notices["start"] == fault.start)
                 & (self.notices["node"] == fault.node)
             ]  # fmt: skip
-            for observer, told in of_node.groupby("observer", sort=False):
-                down = told[(told["state"] == "down") & told["at_s"].between(fault.begins_s, fault.until_s)]["at_s"]
-                up = told[(told["state"] == "up") & (told["at_s"] > fault.begins_s)]["at_s"]
+            for observer, seen in of_node.groupby("observer", sort=False):
+                down = seen[(seen["state"] == "down") & seen["at_s"].between(fault.begins_s, fault.until_s)]["at_s"]
+                up = seen[(seen["state"] == "up") & (seen["at_s"] > fault.begins_s)]["at_s"]
                 if len(down) or len(up):
                     rows.append(
                         {"start": fault.start, "number": fault.number, "fault": fault.fault, "node": fault.node,
@@ -190,11 +189,11 @@ class FaultRun:
         return pd.DataFrame(rows, columns=columns)
 
     def stories(self, kind: str) -> list[pd.DataFrame]:
-        """Return told histories: 'stale' reads, reads that went 'back', or 'lost' writes, each with its `VARIANT`."""
-        told = self._told[self._told["kind"] == kind].merge(
+        """Return histories of a kind, 'stale' reads, reads that went 'back' or 'lost' writes, each with `VARIANT`."""
+        stories = self._stories[self._stories["kind"] == kind].merge(
             self.results.rows[[*_ROW, "setting", "driver", "table"]], on=list(_ROW)
         )
-        return [story for _, story in told.groupby([*_ROW, "story"], sort=False)]
+        return [story for _, story in stories.groupby([*_ROW, "story"], sort=False)]
 
 
 def _each(faults: pd.DataFrame) -> Iterator[Any]:
@@ -224,8 +223,8 @@ def _made_of(bins: pd.DataFrame, fault: Any) -> pd.DataFrame:
         {
             "n": counts["n"], "failed": 1 - counts["ok"] / counts["n"], "worst_p99_ms": of["p99_ms"].max(),
             "failing_s": counts["failing"] * WIDTH_S, "recovered_s": pd.Series(recovered_s, dtype=float),
-            "stale_per_million": _MILLION * counts["stale"] / counts["n"],
-            "back_per_million": _MILLION * counts["back"] / counts["n"],
+            "stale_per_million": MILLION * counts["stale"] / counts["n"],
+            "back_per_million": MILLION * counts["back"] / counts["n"],
             "unanswered": counts["n"] - counts["ok"], "stale": counts["stale"], "back": counts["back"],
         }
     )  # fmt: skip
@@ -236,16 +235,10 @@ def _made_of(bins: pd.DataFrame, fault: Any) -> pd.DataFrame:
 class AdvisedRun(FaultRun):
     """A record of `cassbook experiment adviser-failing`: settings are switched while nodes fail.
 
-    Attributes
-    ----------
-    steps : DataFrame
-        What members of the register did: start, setup, at_s, member, kind (`KILLED`, or as an adviser tells it),
-        setting, wanted, reason.
+    `steps`: what members of the register did: start, setup, at_s, member, kind (`KILLED`, or as an adviser tells it),
+    setting, wanted, reason.
 
-    Raises
-    ------
-    InputError
-        As `FaultRun`.
+    Raises InputError as `FaultRun`.
     """
 
     KINDS = (ADVISED,)
@@ -283,15 +276,12 @@ class AdvisedRun(FaultRun):
     def escapes(self, setup: str) -> pd.DataFrame:
         """Return each fault at which an adviser said that the setting in force cannot be served.
 
-        Returns
-        -------
-        DataFrame
-            start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), told_s (since the
-            fault struck), failed_s (likewise, of the first failed reply that a request of the safe table received while
-            that setting was in force; NaN for none), left_s (from that reply until both clients were in a setting whose
-            reads and writes are served, with a replica dead or with all back; NaN where they did not get there before
-            the next fault), swept (a sweep was due first), lived (no member had been killed for a lease, nor was one
-            until then or that fault).
+        Columns: start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), known_s
+        (since the fault struck), failed_s (likewise, of the first failed reply that a request of the safe table
+        received while that setting was in force; NaN for none), left_s (from that reply until both clients were in a
+        setting whose reads and writes are served, with a replica dead or with all back; NaN where they did not get
+        there before the next fault), swept (a sweep was due first), lived (no member had been killed for a lease, nor
+        was one until then or that fault).
         """
         rows = []
         lease_s = self.results.manifest["numbers"]["lease_s"]
@@ -302,10 +292,10 @@ class AdvisedRun(FaultRun):
         for fault in _each(self.faults(setup)):
             of_start = steps[steps["start"] == fault.start]
             own = of_start[of_start["at_s"].between(fault.begins_s, fault.until_s)]
-            told = own[own["kind"] == "escape"]
-            if told.empty:
+            escape = own[own["kind"] == "escape"]
+            if escape.empty:
                 continue
-            first = told.iloc[0]
+            first = escape.iloc[0]
             safe = replies[(replies["start"] == fault.start) & (replies["table"] == self.SAFE)]["ended_s"]
             failed_s = safe[safe.between(max(fault.begins_s, _in_force_s(of_start, first)), fault.until_s)].min()
             there = own[(own["kind"] == "epoch") & (own["setting"] == own["wanted"]) & (own["at_s"] >= first["at_s"])]
@@ -317,13 +307,13 @@ class AdvisedRun(FaultRun):
             until_s = fault.until_s if np.isnan(left_at_s) else left_at_s
             rows.append(
                 {"start": fault.start, "number": fault.number, "fault": fault.fault, "node": fault.node}
-                | {"setting": first["setting"], "reason": first["reason"], "told_s": first["at_s"] - fault.begins_s}
+                | {"setting": first["setting"], "reason": first["reason"], "known_s": first["at_s"] - fault.begins_s}
                 | {"failed_s": failed_s - fault.begins_s, "left_s": left_at_s - failed_s}
                 | {"swept": swept_s.between(first["at_s"], until_s).any()}
                 | {"lived": not died_s.between(since_s - lease_s, until_s).any()}
             )  # fmt: skip
         columns = [
-            "start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "swept", "lived",
+            "start", "number", "fault", "node", "setting", "reason", "known_s", "failed_s", "left_s", "swept", "lived",
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
 
@@ -331,17 +321,14 @@ class AdvisedRun(FaultRun):
 def opened(name_or_path: str | Path) -> FaultRun | None:
     """Open a record of faults, of any schedules; None for whatever is something else.
 
-    Raises
-    ------
-    InputError
-        If it is one, and not complete or damaged.
+    Raises InputError if it is one, and not complete or damaged.
     """
     return open_record(name_or_path) if kind_of(name_or_path) in FaultRun.KINDS else None
 
 
-def _in_force_s(steps: pd.DataFrame, told: Any) -> float:
-    """When the first member took up the setting that is told of; zero if it was there from the beginning."""
-    epochs = steps[(steps["kind"] == "epoch") & (steps["at_s"] <= told["at_s"])]
-    others_s = epochs[epochs["setting"] != told["setting"]]["at_s"].max()
+def _in_force_s(steps: pd.DataFrame, step: Any) -> float:
+    """When the first member took up the setting of a step; zero if it was there from the beginning."""
+    epochs = steps[(steps["kind"] == "epoch") & (steps["at_s"] <= step["at_s"])]
+    others_s = epochs[epochs["setting"] != step["setting"]]["at_s"].max()
     taken_s = epochs[epochs["at_s"] > others_s]["at_s"].min()
     return 0.0 if np.isnan(taken_s) else float(taken_s)

@@ -1,10 +1,11 @@
-"""What a record says of itself: its kind, how it was made, and the sum of each file it left.
+"""What a record says of itself: its kind, how it was made, and the sum of each file it left; and the way to open any.
 
 Everything recorded lies in a folder of `data/records`, or one of its user's, with one `manifest.json`.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,37 +28,19 @@ _CONVERT = "python -m cassbook.records.convert"
 class Manifest(BaseModel):
     """A record's `manifest.json`.
 
-    Attributes
-    ----------
-    kind : str
-        Which reader opens it (`kinds.KINDS`).
-    schema_version : int
-        `schema` in the file: of a run's samples and cells (`core.schema`); 1 of an experiment.
-    engine : str
-        Version of Cassandra.
-    complete : bool
-        False until the last file is in place.
-    profile : dict, optional
-        Of a run: what was measured.
-    experiment : str, optional
-        Of any other record: its name in the catalogue.
-    sums : dict of str to str
-        SHA-256 of each file, by its path in the folder.
-
-    Notes
-    -----
     All else is kept as it is: machine, versions, cluster starts, and what an experiment notes.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
 
-    kind: str
+    kind: str  # which reader opens it (`kinds.KINDS`)
+    #: `schema` in the file: of a run's samples and cells (`core.schema`); 1 of an experiment.
     schema_version: int = Field(alias="schema")
-    engine: str
-    complete: bool
-    profile: dict[str, Any] | None = None
-    experiment: str | None = None
-    sums: dict[str, str] = {}
+    engine: str  # version of Cassandra
+    complete: bool  # false until the last file is in place
+    profile: dict[str, Any] | None = None  # of a run: what was measured
+    experiment: str | None = None  # of any other record: its name in the catalogue
+    sums: dict[str, str] = {}  # SHA-256 of each file, by its path in the folder
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
@@ -80,10 +63,7 @@ def find(name_or_path: str | Path) -> Path | None:
 def located(name_or_path: str | Path, *kinds: str) -> Path:
     """Return the folder of a record, as `find` does.
 
-    Raises
-    ------
-    InputError
-        If there is none; it names the records of these kinds, by default of all.
+    Raises InputError if there is none; it names the records of these kinds, by default of all.
     """
     if folder := find(name_or_path):
         return folder
@@ -106,10 +86,7 @@ def recorded() -> Iterator[tuple[str, dict[str, Any]]]:
 def kind_of(name_or_path: str | Path) -> str | None:
     """Return the kind of a record; None where there is none, as in a folder of logs.
 
-    Raises
-    ------
-    InputError
-        If its manifest is damaged or an older one.
+    Raises InputError if its manifest is damaged or an older one.
     """
     folder = find(name_or_path)
     return None if folder is None else str(read(folder)["kind"])
@@ -118,21 +95,11 @@ def kind_of(name_or_path: str | Path) -> str | None:
 def read(folder: Path, *kinds: str) -> dict[str, Any]:
     """Read a record's manifest.
 
-    Parameters
-    ----------
-    folder : Path
-    *kinds : str
-        Which ones the caller reads, by default all.
+    `kinds`: which ones the caller reads, by default all.
 
-    Returns
-    -------
-    dict
-        Its content, valid as `Manifest`.
+    Returns its content, valid as `Manifest`.
 
-    Raises
-    ------
-    InputError
-        If it is missing, damaged, an older one, of another schema version, or of none of these kinds.
+    Raises InputError if it is missing, damaged, an older one, of another schema version, or of none of these kinds.
     """
     path = folder / NAME
     try:
@@ -172,3 +139,26 @@ def _said(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, each['loc']))}: {each['msg']}".removeprefix(": Value error, ") for each in error.errors()
     )
+
+
+def open_record(name_or_path: str | Path) -> Any:
+    """Open a record with the reader of its kind.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Its name in `data/records`, or its folder.
+
+    Returns
+    -------
+    RecordedRun, Results, StalenessRun, OracleRun, CalibrationRun, FaultRun, AdvisedRun, ScheduleRuns or DataFrame
+        Recorded switches of setting are a table (`schedule_runs.recorded_switches`).
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is damaged, not complete, or differs from its manifest's sums.
+    """
+    folder = located(name_or_path)
+    kind = KINDS[read(folder)["kind"]]
+    return getattr(importlib.import_module(kind.module), kind.reader)(folder)

@@ -79,11 +79,9 @@ def by_part(run: StalenessRun) -> dict[float, float]:
 def by_panel(run: StalenessRun) -> pd.DataFrame:
     """Return how far each prediction is from what was measured.
 
-    Returns
-    -------
-    DataFrame
-        Index (setup, threads, r, w): measured P(0), low, high, t_999_ms (measured time to 99.9 %; NaN if not reached),
-        noise (what the RMSE of a perfect prediction would be, by the number of reads), and the RMSE of each prediction.
+    Index (setup, threads, r, w): measured P(0), low, high, t_999_ms (measured time to 99.9 %; NaN if not
+    reached), noise (what the RMSE of a perfect prediction would be, by the number of reads), and the RMSE of each
+    prediction.
     """
     rows = {}
     for key in weak_panels(run):

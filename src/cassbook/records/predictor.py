@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.records import kinds
 from cassbook.records.experiment import Results
 from cassbook.records.staleness import PART
@@ -20,7 +20,6 @@ from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
 from cassbook.staleness.from_traces import Traced, as_wars
 from cassbook.staleness.message_delays import MessageDelays
 
-Floats = NDArray[np.float64]
 #: P(consistent) at times, ms by the client's clock.
 Said = Callable[[Floats], Floats]
 
@@ -33,14 +32,7 @@ _TRIALS = 400_000
 class OracleRun:
     """A record of `cassbook experiment staleness-oracle`.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-
-    Raises
-    ------
-    InputError
-        If no such record exists, or it is not complete.
+    Raises InputError if no such record exists, or it is not complete.
     """
 
     def __init__(self, name_or_path: str | Path) -> None:
@@ -68,10 +60,7 @@ class OracleRun:
     def answers(self, setup: str, r: int, w: int, load: str = "beside") -> pd.DataFrame:
         """Return the answers of the nodes' predictors for a setting, under the load 'beside' the probe or the 'study'.
 
-        Returns
-        -------
-        DataFrame
-            One row per question: t_ms, k, p (mean over nodes and starts).
+        One row per question: t_ms, k, p (mean over nodes and starts).
         """
         answers = self._answers
         answers = answers[
@@ -189,11 +178,8 @@ def _messages(legs: MessageDelays) -> tuple[Floats, Floats]:
 def by_panel(run: OracleRun) -> pd.DataFrame:
     """How far each is from what was measured.
 
-    Returns
-    -------
-    DataFrame
-        Index (setup, r, w): p0, low, high (measured at t = 0), t_999_ms (NaN if not reached), noise (what the RMSE of
-        a perfect prediction would be), and the RMSE of each over t.
+    Index (setup, r, w): p0, low, high (measured at t = 0), t_999_ms (NaN if not reached), noise (what the
+    RMSE of a perfect prediction would be), and the RMSE of each over t.
     """
     rows = {}
     for setup in run.results.manifest["setups"]:

@@ -14,14 +14,7 @@ from cassbook.records.kinds import CALIBRATION, STALENESS
 def answering(replicas: int) -> list[str]:
     """Say which commands answer for so many replicas of a row, one sentence part per command.
 
-    Parameters
-    ----------
-    replicas : int
-
-    Returns
-    -------
-    list of str
-        Recorded runs first, each with the command that reads it; then what needs no run.
+    Returns recorded runs first, each with the command that reads it; then what needs no run.
     """
     nodes = f"R1..R{replicas}" if replicas > 1 else "R1"
     return [

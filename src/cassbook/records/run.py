@@ -24,15 +24,10 @@ from cassbook.records.kinds import RUN
 class RecordedRun:
     """A complete run.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-        The name of a folder in `data/records`, or a path.
+    `name_or_path`: the name of a folder in `data/records`, or a path.
 
-    Raises
-    ------
-    InputError
-        If the folder is missing, incomplete, of another schema version, or differs from its manifest's sums.
+    Raises InputError if the folder is missing, incomplete, of another schema version, or differs from its manifest's
+    sums.
     """
 
     def __init__(self, name_or_path: str | Path) -> None:
@@ -154,17 +149,10 @@ class RecordedRun:
     def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:
         """Read samples, columns as in `schema.SAMPLES`; labels come as categories.
 
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Only these.
-        cells : sequence of str, optional
-            Only those of these cells; otherwise all that were kept, which need not be all that were measured.
+        `columns`: only these. `cells`: only those of these cells; otherwise all that were kept, which need not be all
+        that were measured.
 
-        Raises
-        ------
-        InputError
-            If one of `cells` is none of the run's, or its samples were not kept.
+        Raises InputError if one of `cells` is none of the run's, or its samples were not kept.
         """
         wanted = None
         if cells is not None:

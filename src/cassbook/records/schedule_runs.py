@@ -41,21 +41,12 @@ def _read_json(folder: Path, notes: dict[str, Any]) -> list[Any]:
 def recorded_switches(name_or_path: str | Path) -> pd.DataFrame:
     """Read recorded switches of setting.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-        In `data/records`, or a folder.
+    `name_or_path`: in `data/records`, or a folder.
 
-    Returns
-    -------
-    DataFrame
-        One row per switch: engine, how ('naive' or 'safe'), now, then, repeat, reads, writes (acknowledged), errors,
-        switched_s, violations; and of these, as lists, at_s, behind_ms and versions_behind.
+    One row per switch: engine, how ('naive' or 'safe'), now, then, repeat, reads, writes (acknowledged),
+    errors, switched_s, violations; and of these, as lists, at_s, behind_ms and versions_behind.
 
-    Raises
-    ------
-    InputError
-        If it is missing, damaged or of another kind.
+    Raises InputError if it is missing, damaged or of another kind.
     """
     folder = manifest.located(name_or_path, SWITCHES)
     if listed := _read_json(folder, manifest.read(folder, SWITCHES)):
@@ -78,11 +69,8 @@ def _counted(results: Results) -> pd.DataFrame:
 def by_switch(switches: pd.DataFrame) -> pd.DataFrame:
     """Sum the repeats of each switch.
 
-    Returns
-    -------
-    DataFrame
-        Index (how, now, then): reads, violations, worst_ms (how long the first missed write had been acknowledged, at
-        most), switched_s (mean; 0 for naive ones), errors, repeats.
+    Index (how, now, then): reads, violations, worst_ms (how long the first missed write had been
+    acknowledged, at most), switched_s (mean; 0 for naive ones), errors, repeats.
     """
     worst = switches["behind_ms"].map(lambda values: max(values, default=0.0))
     groups = switches.assign(worst_ms=worst).groupby(["how", "now", "then"], sort=False)
@@ -93,28 +81,15 @@ def by_switch(switches: pd.DataFrame) -> pd.DataFrame:
 class ScheduleRuns:
     """Recorded runs of the shifting schedule, by block (cluster start) and actor.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-        In `data/records`, or a folder.
+    `name_or_path`: in `data/records`, or a folder.
 
-    Attributes
-    ----------
-    folder : Path
-    manifest : dict
-        engine, map, blocks, records, start (setting), terms, schedule, window_s, interval_s, and more.
-    phases : DataFrame
-        One row per (block, actor, phase): n, errors, mean_us, p50_us, p95_us, p99_us, read_mean_us, write_mean_us,
-        seconds; phase 0 is the whole.
-    watch : DataFrame
-        One row per (block, actor): worst_ms, reads, writes, errors, violations.
-    sweeps : DataFrame
-        One row per sweep of the adviser: block, loaded, seconds, slowdown (NaN at rest: nothing was asked).
+    `manifest`: engine, map, blocks, records, start (setting), terms, schedule, window_s, interval_s, and more.
+    `phases`: one row per (block, actor, phase): n, errors, mean_us, p50_us, p95_us, p99_us, read_mean_us,
+    write_mean_us, seconds; phase 0 is the whole. `watch`: one row per (block, actor): worst_ms, reads, writes, errors,
+    violations. `sweeps`: one row per sweep of the adviser: block, loaded, seconds, slowdown (NaN at rest: nothing was
+    asked).
 
-    Raises
-    ------
-    InputError
-        If it is missing, damaged, of another kind or not complete.
+    Raises InputError if it is missing, damaged, of another kind or not complete.
     """
 
     def __init__(self, name_or_path: str | Path) -> None:
@@ -183,10 +158,7 @@ class ScheduleRuns:
 
         Over the whole it is the time spent waiting by the number of answers, as it is for the runs themselves.
 
-        Parameters
-        ----------
-        actors : sequence of str
-            Whose run each phase is taken from, in the order of phases.
+        `actors`: whose run each phase is taken from, in the order of phases.
         """
         table = self.phases.pivot_table("mean_us", "block", ["actor", "phase"])
         means = table[[(actor, phase) for phase, actor in enumerate(actors, 1)]]
@@ -196,18 +168,10 @@ class ScheduleRuns:
     def figures(self, figure: str, phase: int = 0) -> pd.DataFrame:
         """Return a figure of each actor with its interval over blocks, and compared with the adaptive one.
 
-        Parameters
-        ----------
-        figure : str
-            'mean_us', 'p99_us' or another column of `phases`.
-        phase : int
-            0 for the whole.
+        `figure`: 'mean_us', 'p99_us' or another column of `phases`. `phase`: 0 for the whole.
 
-        Returns
-        -------
-        DataFrame
-            Index actor; estimate (`Estimate`), ratio (`Estimate`: to the adaptive one of the same block, geometric
-            mean), p (paired t of the logarithms; NaN for the adaptive one, and with one block).
+        Index actor; estimate (`Estimate`), ratio (`Estimate`: to the adaptive one of the same block,
+        geometric mean), p (paired t of the logarithms; NaN for the adaptive one, and with one block).
         """
         phases = self.phases[self.phases["phase"] == phase]
         table = phases.pivot_table(figure, "block", "actor")

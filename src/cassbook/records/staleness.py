@@ -25,15 +25,9 @@ PART = 0.5
 class StalenessRun:
     """A record of `cassbook experiment staleness-three` or `staleness-five`.
 
-    Attributes
-    ----------
-    panels : DataFrame
-        One row per panel and cluster start (see `panels.StalenessTrial.measure`).
+    `panels`: one row per panel and cluster start (see `panels.StalenessExperiment.measure`).
 
-    Raises
-    ------
-    InputError
-        If no such record exists, it is not complete, or it is of another kind.
+    Raises InputError if no such record exists, it is not complete, or it is of another kind.
     """
 
     def __init__(self, name_or_path: str | Path) -> None:
@@ -59,10 +53,7 @@ class StalenessRun:
     def counted(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
         """Return the reads of a panel, of all cluster starts together (see `curves`).
 
-        Raises
-        ------
-        InputError
-            If it was not measured.
+        Raises InputError if it was not measured.
         """
         return self._of(self.reads, setup, threads, r, w, versions)
 
@@ -94,10 +85,7 @@ class StalenessRun:
     def rows(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
         """Return the rows of a panel, one per cluster start.
 
-        Raises
-        ------
-        InputError
-            If it was not measured.
+        Raises InputError if it was not measured.
         """
         panels = self.panels
         wanted = dict(zip(KEYS, (setup, threads, r, w, versions), strict=True))
@@ -112,11 +100,7 @@ class StalenessRun:
 
         Reads follow their write: those of two replicas or more may wait for a blocking read repair.
 
-        Parameters
-        ----------
-        setup, threads, r, w
-            Of the panel.
-        side : {'read', 'write'}
+        `setup`, `threads`, `r` and `w`: of the panel.
         """
         return self.rows(setup, threads, r, w).sort_values("start")[f"{side}_ms"].to_numpy(float)
 

@@ -25,11 +25,8 @@ def ways(run: StalenessRun, setup: str) -> pd.DataFrame:
     """Return what traces make of a write's way to a replica and back, against the round trips that echoes took on the
     same relay.
 
-    Returns
-    -------
-    DataFrame
-        Index (from, to) by node; asked_ms, echo_ms (median, mean over cluster starts), least_ms, median_ms (W + A of
-        writes that were traced beside the least load), inside_ms (median less echo: what both nodes themselves took).
+    Index (from, to) by node; asked_ms, echo_ms (median, mean over cluster starts), least_ms, median_ms (W +
+    A of writes that were traced beside the least load), inside_ms (median less echo: what both nodes themselves took).
     """
     starts = [start["distances"] for start in run.results.manifest["cluster_starts"] if start["setup"] == setup]
     echoes = pd.DataFrame([row for start in starts for row in start])
@@ -71,11 +68,8 @@ def tracing_cost(run: StalenessRun) -> dict[int, Estimate]:
 def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
     """Return P(one of the last k versions) at once, 1R-1W, where versions are written one after the other.
 
-    Returns
-    -------
-    DataFrame
-        threads, k, those of `curves.over_t`, predicted (from the panel's traces: the k-th last version had so many
-        more writes' time to arrive, and replicas take versions in order) and formula (quorums that do not expand).
+    Columns: threads, k, those of `curves.over_t`, predicted (from the panel's traces: the k-th last version had so
+    many more writes' time to arrive, and replicas take versions in order) and formula (quorums that do not expand).
     """
     panels = run.panels[(run.panels["setup"] == setup) & (run.panels["versions"] > 1)]
     parts = []
@@ -93,12 +87,9 @@ def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
 def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
     """Return every setting: what it costs, and how soon reads are consistent.
 
-    Returns
-    -------
-    DataFrame
-        n, setup, threads, setting, r, w, read_ms, write_ms, read_p99_ms, write_p99_ms (geometric means over cluster
-        starts), latency_ms (half reads, half writes), p0 with low and high,
-        t_999_ms (0 where quorums meet; NaN where it was not reached within the waits), least_reads (after any wait).
+    Columns: n, setup, threads, setting, r, w, read_ms, write_ms, read_p99_ms, write_p99_ms (geometric means over
+    cluster starts), latency_ms (half reads, half writes), p0 with low and high, t_999_ms (0 where quorums meet; NaN
+    where it was not reached within the waits), least_reads (after any wait).
     """
     rows = []
     for run in runs:

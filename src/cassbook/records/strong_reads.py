@@ -14,22 +14,13 @@ _CLOCK = "clock"
 
 @dataclass(frozen=True, slots=True)
 class StrongReads:
-    """What the checker found of reads at settings with R + W > N, in all schedules of a record.
+    """What the checker found of reads at settings with R + W > N, in all schedules of a record."""
 
-    Attributes
-    ----------
-    reads, stale : int
-        How many were checked, and how many missed a write that was acknowledged before they began.
-    stale_by_clock : int
-        Those of them in schedules that set a node's clock wrong.
-    stale_by_schedule : Series
-        Those of them by schedule, most first; schedules without any are left out.
-    """
-
+    #: How many were checked, and how many missed a write that was acknowledged before they began.
     reads: int
     stale: int
-    stale_by_clock: int
-    stale_by_schedule: pd.Series
+    stale_by_clock: int  # those of them in schedules that set a node's clock wrong
+    stale_by_schedule: pd.Series  # those of them by schedule, most first; schedules without any are left out
 
 
 def among_failures(run: FaultRun) -> StrongReads:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.core.markdown import markdown
+from cassbook.core.words import markdown
 from cassbook.latency import percentiles, uncertainty
 from cassbook.latency.comparison import ORDER, Comparison
 from cassbook.shown.results import too_few

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
-from cassbook.core.markdown import markdown
+from cassbook.core.words import markdown
 from cassbook.records.fault_summary import FAULT, OBSERVERS, PHASES, UNANSWERED, not_struck, summary
 from cassbook.records.faults import OPERATIONS, FaultRun
 from cassbook.shown.tables import WIDTH, Format, csv, formatted, lines, wrapped

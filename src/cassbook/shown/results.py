@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import NOT_DETERMINED_MEANS, Estimate
-from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS, explained
-from cassbook.core.words import counted
+from cassbook.core.words import counted, markdown
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, RESPONSE, Missing, Results
 from cassbook.latency.uncertainty import BLOCKS, ONE_START

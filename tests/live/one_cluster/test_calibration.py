@@ -8,7 +8,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from cassbook.lab.experiments.calibration.measuring import CalibrationTrial, Cell
+from cassbook.lab.experiments.calibration import CalibrationExperiment, Condition
 from cassbook.lab.experiments.experiment import SideBySide
 from cassbook.queueing.calibration import KIND, Question, calibrate
 from cassbook.queueing.mva import analyse
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.live
 
 
 LEVELS = (("ONE", 3), ("QUORUM", 3), ("ALL", 3), ("ONE", 1))
-CELLS = tuple(Cell("READ", level, jobs, replication=replication) for level, replication in LEVELS for jobs in (1, 8))
-#: Rounds of all cells: a quiet machine needs the fewest; on a busy one, more of them tell what is usual.
+CONDITIONS = tuple(Condition("READ", level, jobs, replication=count) for level, count in LEVELS for jobs in (1, 8))
+#: Rounds of all conditions: a quiet machine needs the fewest; on a busy one, more of them tell what is usual.
 FEWEST, MOST = 3, 15
 
 
@@ -31,14 +31,14 @@ def predicted_over_measured(measured, phases, nodes):
 
 
 def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
-    trial = CalibrationTrial(
-        {"only": SideBySide(cluster.spec)}, {"only": CELLS}, repetitions=MOST, ramp_s=0.3, steady_s=0.8, records=500,
-        traced=15, traced_in=("only",), warm_up_s=3.0,
+    experiment = CalibrationExperiment(
+        {"only": SideBySide(cluster.spec)}, {"only": CONDITIONS}, repetitions=MOST, ramp_s=0.3, steady_s=0.8,
+        records=500, traced=15, traced_in=("only",), warm_up_s=3.0,
     )  # fmt: skip
     rows, ratios = [], []
-    with closing(trial.measure("only", cluster, np.random.default_rng(1))) as measuring:
+    with closing(experiment.measure(cluster, np.random.default_rng(1))) as measuring:
         for rounds in range(1, MOST + 1):
-            rows += list(itertools.islice(measuring, len(CELLS)))
+            rows += list(itertools.islice(measuring, len(CONDITIONS)))
             measured = pd.DataFrame(rows).drop(columns="phases")
             if rounds < FEWEST:
                 continue

@@ -10,7 +10,7 @@ from cassandra import ConsistencyLevel
 from cassandra.metadata import Murmur3Token
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS
-from cassbook.lab.engine import probe
+from cassbook.lab.engine import cluster_state
 from cassbook.lab.load import keys
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE
@@ -27,7 +27,7 @@ def test_the_cluster_is_ready(cluster):
 
 def test_every_row_is_loaded_and_flushed(bench):
     assert bench.session.execute(f"SELECT count(*) FROM {TABLE}").one()[0] == ROWS.record_count
-    probe.flush(bench.session, TABLE, bench.cluster.node_folders())
+    cluster_state.flush(bench.session, TABLE, bench.cluster.node_folders())
     for folder in bench.cluster.node_folders():
         assert list(folder.glob(f"data*/{KEYSPACE}/usertable-*/*-Data.db"))
 

@@ -5,11 +5,10 @@ import re
 import shlex
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.paths import project_root
 from cassbook.core.schema import read_cells
+from tests.helpers.command import cassbook
 
 pytestmark = pytest.mark.live
 PAGE = (project_root() / "book" / "workloads.md").read_text(encoding="utf-8")
@@ -29,7 +28,7 @@ def run(command):
     """Run a command as it is written on the page."""
     program, *arguments = shlex.split(command)
     assert program == "cassbook"
-    return CliRunner().invoke(main, arguments)
+    return cassbook(*arguments)
 
 
 def keyspaces(cluster):

@@ -14,10 +14,10 @@ from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root
 from cassbook.core.schema import OPERATIONS, read_cells, without_aside
 from cassbook.lab.load import keys, wire
+from cassbook.lab.load.core_workloads import PRESETS
 from cassbook.lab.load.loop import Bound, ClosedLoop
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Window
-from cassbook.lab.load.workloads import PRESETS
 from cassbook.lab.load.ycsb import INSERT, KEYSPACE, READ, RMW, SCAN, Locked, Usertable, create_table
 from cassbook.lab.run import workloads
 from cassbook.lab.run.block import Block
@@ -288,7 +288,7 @@ def test_a_block_measures_the_books_example_and_d_on_tables_it_loads_first(bench
     profile = Profile.model_validate(content)
     store = RunStore.create(tmp_path / "run", profile)
     bench.session.execute(f"TRUNCATE {KEYSPACE}.usertable_d")
-    block = Block(profile, store, 1, bench.cluster, lambda line: None)
+    block = Block.begun(profile, store, 1, bench.cluster, lambda line: None)
     try:
         for cell in plan(profile)[0]:
             if cell.workload and cell.threads == 10:

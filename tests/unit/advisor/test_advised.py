@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from cassbook.advisor.conductor import Conductor
+from cassbook.advisor.adviser import Conductor
 from cassbook.advisor.escapes import Escapes
 from cassbook.advisor.member import Member
 from cassbook.advisor.regime import Regime, escape

@@ -19,61 +19,13 @@ from cassbook.advisor.window import Load
 from cassbook.core.consistency import strong_settings
 from cassbook.core.errors import InputError
 from tests.helpers import made_runs
+from tests.helpers.simulated_cluster import Time
+from tests.helpers.stub_session import Future, Session, dead
+from tests.helpers.waiting import wait_until
 
-#: A lease that no stall of the machine outlasts.
-PACE = Pace(interval_s=0.05, lease_s=30.0)
+#: Looks when a test has it tick, or a request fails, and never by itself; no stall of the machine outlasts its lease.
+STILL = Pace(interval_s=600.0, lease_s=1800.0)
 ONE, QUORUM, ALL = ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL
-
-
-class Future:
-    """A ResponseFuture that is answered by hand."""
-
-    def __init__(self, statement):
-        self.statement, self.level = statement, statement.consistency_level
-        self._done, self._error, self._callbacks = threading.Event(), None, []
-
-    def add_callbacks(self, callback, errback):
-        self._callbacks.append((callback, errback))
-        if self._done.is_set():
-            self.answer(self._error)
-
-    def answer(self, error=None):
-        self._error = error
-        self._done.set()
-        for callback, errback in self._callbacks:
-            (errback if error else callback)(error or [])
-
-    def result(self):
-        assert self._done.wait(30)
-        if self._error:
-            raise self._error
-        return ["row"]
-
-
-class Session:
-    """As much of a session as the adviser asks for."""
-
-    def __init__(self, at_once=True, options=None, strategy=None):
-        column = SimpleNamespace(name="id")
-        table = SimpleNamespace(partition_key=[column], options=options or {})
-        strategy = strategy or SimpleNamespace(replication_factor=3)
-        keyspace = SimpleNamespace(tables={"orders": table}, replication_strategy=strategy)
-        self.cluster = SimpleNamespace(
-            metadata=SimpleNamespace(keyspaces={"shop": keyspace}, all_hosts=lambda: self.hosts)
-        )
-        self._at_once, self.sent, self.refuse, self.hosts = at_once, [], None, []
-
-    def prepare(self, query):
-        return SimpleNamespace(query_string=query)
-
-    def execute_async(self, statement, parameters=None, **options):
-        if self.refuse:
-            raise self.refuse
-        future = Future(statement)
-        self.sent.append(future)
-        if self._at_once:
-            future.answer()
-        return future
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +98,7 @@ def test_a_request_that_cannot_be_sent_is_not_counted_as_under_way(advise):
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
     session.refuse = None
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.member.number == 2)  # the second step waits for all writes of the first epoch
-
-
-def wait_for(reached, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: adviser.member.number == 2)  # the second step waits for all writes of the first epoch
 
 
 def test_a_failed_request_raises_what_the_driver_says(advise):
@@ -165,25 +110,19 @@ def test_a_failed_request_raises_what_the_driver_says(advise):
 
 
 @pytest.fixture
-def halt(monkeypatch):
-    """Halt the process of an adviser until its lease is over: no beats, and a minute has passed on its clock."""
-    passed_s = [0.0]
-    monkeypatch.setattr(adviser_module, "_clock", lambda: time.monotonic() + passed_s[0])
-
-    def halted(adviser):
-        adviser._stop.set()
-        adviser._thread.join()
-        passed_s[0] = 60.0
-
-    return halted
+def ahead(monkeypatch):
+    """Seconds by which the clock of advisers is ahead: past their lease, it is as if their process had been halted."""
+    ahead = Time()
+    monkeypatch.setattr(adviser_module, "_clock", lambda: time.monotonic() + ahead.s)
+    return ahead
 
 
-def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise, halt):
+def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise, ahead):
     session, register = Session(at_once=False), InMemory()
-    adviser = advise(session, start="3R-1W", register=register, pace=PACE)
+    adviser = advise(session, start="3R-1W", register=register, pace=STILL)
     request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
     assert session.sent[0].level == ONE
-    halt(adviser)
+    ahead.s = 3600.0
     session.sent[0].answer()
     with pytest.raises(OutcomeUnknown, match="after its lease was over"):
         request.result()
@@ -191,11 +130,11 @@ def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise, halt):
     assert session.sent[1].level == ALL
 
 
-def test_a_read_is_worth_its_answer_whenever_it_comes(advise, halt):
+def test_a_read_is_worth_its_answer_whenever_it_comes(advise, ahead):
     session = Session(at_once=False)
-    adviser = advise(session, start="1R-3W", pace=PACE)
+    adviser = advise(session, start="1R-3W", pace=STILL)
     request = adviser.execute_async("SELECT * FROM t")
-    halt(adviser)
+    ahead.s = 3600.0
     session.sent[0].answer()
     assert request.result() == ["row"]
 
@@ -203,7 +142,7 @@ def test_a_read_is_worth_its_answer_whenever_it_comes(advise, halt):
 def test_lowering_writes_by_hand_goes_by_two_steps(advise):
     adviser = advise(start="1R-3W")
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.history[-1].epoch.number == 2)
+    wait_until(lambda: adviser.history[-1].epoch.number == 2)
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "3R-3W", "3R-1W"]
 
 
@@ -219,15 +158,18 @@ def test_what_was_asked_for_survives_a_register_that_fails(advise):
 
     adviser = advise(start="1R-3W", register=Failing())
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.history[-1].epoch.number == 2)
+    wait_until(lambda: adviser.history[-1].epoch.number == 2)
 
 
-def test_what_is_asked_for_where_it_is_already_is_held_and_no_longer_asked_for(advise):
-    adviser = advise(start="2R-2W")
-    arrived = adviser._arrived_at
+def test_what_is_asked_for_where_it_is_already_is_held_and_no_longer_asked_for(advise, ahead):
+    adviser = advise(start="2R-2W", pace=STILL, terms=Terms(dwell_s=1000.0))
+    ahead.s = 100.0
+    adviser.tick()
+    assert adviser.status().reason.startswith("in force for 100 s")
     adviser.request_setting("2R-2W")
-    wait_for(lambda: adviser._arrived_at > arrived)
-    assert adviser._asked is None
+    for _ in range(2):
+        adviser.tick()
+        assert adviser.status().reason.startswith("in force for 0 s")
     assert adviser.history[-1].epoch.number == 0
 
 
@@ -237,11 +179,11 @@ def test_a_setting_that_is_not_strong_is_not_gone_to(advise):
 
 
 def test_two_clients_agree_through_one_register(advise):
-    register = InMemory()
-    first, second = (advise(start="2R-2W", register=register, name=name) for name in ("a", "b"))
+    register, session = InMemory(), Session()
+    first = advise(start="2R-2W", register=register, name="a")
+    second = advise(session, start="2R-2W", register=register, name="b")
     first.request_setting("3R-1W")
-    wait_for(lambda: second.history[-1].epoch.regime == Regime.settled(3, 3, 1))
-    session = second._session
+    wait_until(lambda: second.history[-1].epoch.regime == Regime.settled(3, 3, 1))
     second.execute("UPDATE t SET a = 1 WHERE k = 1")
     assert session.sent[-1].level == ONE
 
@@ -285,10 +227,10 @@ def test_a_lease_outlasts_several_looks():
 
 def test_clients_outside_the_register_bound_the_start_and_what_is_asked_for_by_hand(advise):
     others = [(2, 2)]
-    with pytest.raises(InputError, match="1R-3W: clients outside the register need reads of at least 2"):
+    with pytest.raises(InputError, match=r"1R-3W: .*outside the register .*at least 2"):
         advise(start="1R-3W", others=others)
     adviser = advise(start="2R-2W", others=others)
-    with pytest.raises(InputError, match="3R-1W: clients outside the register need"):
+    with pytest.raises(InputError, match=r"3R-1W: .*outside the register "):
         adviser.request_setting("3R-1W")
 
 
@@ -310,16 +252,27 @@ def test_the_replication_factor_is_the_keyspaces_in_one_data_centre():
         replication_factor(Session(), "bank")
 
 
-def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_said_yet(advise, halt):
+def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_said_yet(advise, ahead, monkeypatch):
     session = Session(at_once=False)
-    adviser = advise(session, start="3R-1W", pace=PACE)
+    adviser = advise(session, start="3R-1W", pace=STILL)
+    begun, may_end, end_write = threading.Event(), threading.Event(), adviser.member.end_write
+
+    def end_slowly(ticket):
+        begun.set()
+        assert may_end.wait(60)
+        return end_write(ticket)
+
+    monkeypatch.setattr(adviser.member, "end_write", end_slowly)
     request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
-    request._open.pop()  # the other thread has begun to end it
-    session.sent[0].answer()
+    called_back = threading.Thread(target=session.sent[0].answer)
+    called_back.start()
+    assert begun.wait(60)
     assert request.result() == ["row"]
-    halt(adviser)
+    ahead.s = 3600.0
     with pytest.raises(OutcomeUnknown):
         request.result()
+    may_end.set()
+    called_back.join()
 
 
 BUSY = {"terms": Terms(dwell_s=0.0, survive=0, fewest_per_s=0.0), "pace": Pace(window_s=60.0, interval_s=0.02)}
@@ -338,7 +291,7 @@ def test_its_state_can_be_asked_for(advise):
     adviser = advise(session, start="2R-2W", name="a")
     adviser.execute("SELECT * FROM t")
     assert adviser.setting == "2R-2W"
-    wait_for(lambda: adviser.status().load.per_s > 0)
+    wait_until(lambda: adviser.status().load.per_s > 0)
     status = adviser.status()
     assert (status.setting, status.wanted, status.epoch) == ("2R-2W", "2R-2W", 0)
     assert status.leads
@@ -355,10 +308,10 @@ def test_a_failed_request_is_counted(advise):
     for answer in (None, OperationTimedOut(), None, OperationTimedOut()):
         adviser.execute_async("SELECT * FROM t")
         session.sent[-1].answer(answer)
-    wait_for(lambda: adviser.status().failing_share == 0.5)
+    wait_until(lambda: adviser.status().failing_share == 0.5)
     adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
     session.sent[-1].answer(OperationTimedOut())
-    wait_for(lambda: adviser.status().failing_share == 0.6)
+    wait_until(lambda: adviser.status().failing_share == 0.6)
 
 
 def test_each_step_is_logged_and_handed_on(advise, caplog):
@@ -366,7 +319,7 @@ def test_each_step_is_logged_and_handed_on(advise, caplog):
     with caplog.at_level("INFO", logger="cassbook.advisor"):
         adviser = advise(start="1R-3W", on_event=events.append, terms=Terms(survive=0))
         adviser.request_setting("3R-1W")
-        wait_for(lambda: any(event.kind == "epoch" and event.epoch == 2 for event in events))
+        wait_until(lambda: any(event.kind == "epoch" and event.epoch == 2 for event in events))
     kinds = [(event.kind, event.setting, event.wanted) for event in events if event.kind in {"epoch", "switch"}]
     assert kinds == [
         ("epoch", "1R-3W", "1R-3W"),
@@ -386,14 +339,15 @@ def test_a_callback_that_fails_stops_nothing(advise, caplog):
 
     adviser = advise(start="1R-3W", on_event=fail, terms=Terms(survive=0))
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.setting == "3R-1W")
+    wait_until(lambda: adviser.setting == "3R-1W")
     assert "on_event failed" in caplog.text
 
 
 def test_with_three_replicas_there_is_nothing_to_switch_by_default_and_it_says_so_once(advise, caplog):
-    adviser = advise(start="2R-2W", terms=Terms(dwell_s=0.0, fewest_per_s=0.0), pace=BUSY["pace"])
+    adviser = advise(start="2R-2W", terms=Terms(dwell_s=0.0, fewest_per_s=0.0), pace=STILL)
     loaded(adviser)
-    time.sleep(0.2)
+    for _ in range(5):
+        adviser.tick()
     assert adviser.setting == "2R-2W"
     said = [record for record in caplog.records if "there is nothing to switch" in record.getMessage()]
     assert len(said) == 1
@@ -402,7 +356,7 @@ def test_with_three_replicas_there_is_nothing_to_switch_by_default_and_it_says_s
 
 def test_a_setting_that_survives_nothing_is_left_for_quorum(advise):
     adviser = advise(start="1R-3W", terms=Terms(dwell_s=0.0), pace=BUSY["pace"])
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "2R-3W", "2R-2W"]
 
 
@@ -413,17 +367,17 @@ def test_while_a_node_is_missing_it_switches_by_hand_only_as_far_as_goes_without
     events = []
     adviser = advise(session, start="3R-1W", on_event=events.append, **BUSY)
     loaded(adviser)
-    wait_for(lambda: any("not up: 10.0.0.3" in event.reason for event in events))
+    wait_until(lambda: any("not up: 10.0.0.3" in event.reason for event in events))
     assert adviser.setting == "3R-1W"
     adviser.request_setting("2R-2W")
-    wait_for(lambda: adviser.status().sweeping or adviser.sweep.failure)
+    wait_until(lambda: adviser.status().sweeping or adviser.sweep.failure)
     assert (adviser.setting, adviser.status().wanted) == ("3R-2W", "2R-2W")
 
 
 def test_when_all_is_well_it_switches_for_speed(advise):
     session, events = Session(), []
     adviser = advise(session, start="3R-1W", on_event=events.append, **BUSY)
-    wait_for(lambda: loaded(adviser) or any(event.kind == "switch" for event in events))
+    wait_until(lambda: loaded(adviser) or any(event.kind == "switch" for event in events))
     (began,) = [event for event in events if event.kind == "switch"]
     assert began.reason.startswith("to 1R-3W: 1R-3W takes ")
 
@@ -436,18 +390,12 @@ def test_of_five_replicas_a_number_without_a_level_goes_at_all():
         assert adviser.setting == "3R-3W"
         adviser.execute("SELECT * FROM t")
         assert session.sent[-1].level == QUORUM
-        assert adviser._sender._codes == [0, ONE, ConsistencyLevel.TWO, QUORUM, ALL, ALL]
         adviser.request_setting("5R-1W")
-        wait_for(lambda: adviser.setting == "5R-1W")
+        wait_until(lambda: adviser.setting == "5R-1W")
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
         assert session.sent[-1].level == ONE
-        with pytest.raises(InputError, match="'2R-4W' has no levels that wait for so many of 5 replicas"):
+        with pytest.raises(InputError, match=r"'2R-4W' .*5 replicas"):
             adviser.request_setting("2R-4W")
-
-
-def dead(session, *addresses):
-    """The nodes as a driver has them that misses some."""
-    session.hosts = [SimpleNamespace(address=f"10.0.0.{k}", is_up=f"10.0.0.{k}" not in addresses) for k in (1, 2, 3)]
 
 
 def fails_at_all(session):
@@ -476,12 +424,10 @@ ZERO = {"terms": Terms(dwell_s=0.0, survive=0), "pace": Pace(interval_s=0.3, lea
 def test_the_first_failed_reply_is_enough_to_leave_a_setting_that_the_living_cannot_serve(advise):
     session, events = Session(), []
     fails_at_all(session)
-    adviser = advise(session, start="1R-3W", on_event=events.append, **ZERO)
+    adviser = advise(session, start="1R-3W", on_event=events.append, terms=ZERO["terms"], pace=STILL)
     with pytest.raises(Unavailable):
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
-    began = time.monotonic()
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
-    assert time.monotonic() - began < 3
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "2R-3W", "2R-2W"]
     adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
     escapes = [event.reason for event in events if event.kind == "escape"]
@@ -504,7 +450,7 @@ def test_who_joins_while_a_node_is_missing_leaves_the_failing_setting_before_any
     session = Session()
     dead(session, "10.0.0.3")
     adviser = advise(session, start="1R-3W", **ZERO)
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
 
 
 def test_it_goes_back_when_all_nodes_have_been_up_for_the_dwell_time(advise):
@@ -512,9 +458,9 @@ def test_it_goes_back_when_all_nodes_have_been_up_for_the_dwell_time(advise):
     dead(session, "10.0.0.3")
     terms = Terms(dwell_s=0.2, survive=0)
     adviser = advise(session, start="1R-3W", on_event=events.append, terms=terms, pace=Pace(interval_s=0.05))
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
     dead(session)
-    wait_for(lambda: [event for event in events if event.kind == "switch"])
+    wait_until(lambda: [event for event in events if event.kind == "switch"])
     (back,) = [event for event in events if event.kind == "switch"]
     assert back.reason == "to 1R-3W: all nodes have been up for 0.2 s: back to 1R-3W"
 
@@ -522,9 +468,9 @@ def test_it_goes_back_when_all_nodes_have_been_up_for_the_dwell_time(advise):
 def test_from_3r_1w_there_is_no_safe_way_out_and_it_says_so_once(advise):
     session, events = Session(), []
     dead(session, "10.0.0.3")
-    adviser = advise(session, start="3R-1W", on_event=events.append, **ZERO)
-    wait_for(lambda: any(event.kind == "escape" for event in events))
-    time.sleep(0.7)
+    adviser = advise(session, start="3R-1W", on_event=events.append, terms=ZERO["terms"], pace=STILL)
+    for _ in range(5):
+        adviser.tick()
     assert [event.reason for event in events if event.kind == "escape"] == [
         "2 of 3 replicas are alive, too few for 3R-1W; reads have no safe way out until more are back, "
         "writes go on in 3R-1W"
@@ -535,10 +481,11 @@ def test_from_3r_1w_there_is_no_safe_way_out_and_it_says_so_once(advise):
 def test_at_all_before_a_sweep_writes_are_lowered_and_go_on(advise):
     session = Session()
     dead(session, "10.0.0.3")
-    adviser = advise(session, start=Regime(3, 3, 3, 1), **ZERO)
-    wait_for(lambda: adviser.setting == "3R-2W")
+    adviser = advise(session, start=Regime(3, 3, 3, 1), terms=ZERO["terms"], pace=STILL)
+    wait_until(lambda: adviser.tick() or adviser.setting == "3R-2W")
     adviser.request_setting("1R-3W")
-    time.sleep(0.7)
+    for _ in range(5):
+        adviser.tick()
     assert adviser.setting == "3R-2W", "what was asked for waits for the node"
 
 
@@ -565,12 +512,12 @@ def test_what_is_requested_and_cannot_be_served_waits_until_more_replicas_are_al
     dead(session, "10.0.0.3")
     adviser = advise(session, start="2R-2W", on_event=events.append, **ZERO)
     adviser.request_setting("3R-1W")  # the way there takes no sweep
-    wait_for(lambda: any("waits until more replicas are alive" in event.reason for event in events))
+    wait_until(lambda: any("waits until more replicas are alive" in event.reason for event in events))
     assert adviser.setting == "2R-2W"
     dead(session)
-    wait_for(lambda: adviser.setting != "2R-2W")
+    wait_until(lambda: adviser.setting != "2R-2W")
 
 
 def test_what_becomes_of_reads_is_one_of_two(advise):
-    with pytest.raises(InputError, match="on_unavailable: 'guess' is none of fail, weaker"):
+    with pytest.raises(InputError, match=r"on_unavailable: 'guess' .*fail, weaker"):
         advise(on_unavailable="guess")

@@ -6,15 +6,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.advisor.freshness import FromLatencies, of_run, stronger
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.paths import records_dir
 from cassbook.ingest.folder import open_run
-from cassbook.lab.experiments.recording import write_rows
+from cassbook.lab.experiments.writer import write_rows
 from cassbook.latency.summaries import pure_cells
+from tests.helpers.command import cassbook
 from tests.helpers.experiments import noted
 
 
@@ -97,13 +96,13 @@ def test_any_run_answers_roughly():
 
 
 def test_the_command(record):
-    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "1", "--w", "1", "--t", "0"])
+    text = cassbook("stale", "--run", record, "--r", "1", "--w", "1", "--t", "0")
     assert text.exit_code == 0, text.output
     assert "stale 150 of 300 reads after 0 ms: 0.5000 [" in text.output
     assert "2 read, 1 written: stale 60 of 300 reads after 0 ms: 0.2000 [" in text.output
     assert "at most 1e-4 stale: no, at least 0.44" in text.output
     assert "reads +2.00 ms (times 2.00), writes +0.00 ms" in text.output
-    done = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0", "--format", "json"])
+    done = cassbook("stale", "--run", record, "--r", "2", "--w", "2", "--t", "0", "--format", "json")
     assert json.loads(done.output)["p_consistent"]["value"] == 1.0
 
 
@@ -117,7 +116,7 @@ def test_the_command(record):
     ],
 )
 def test_what_a_record_cannot_answer_is_said(record, options, message):
-    done = CliRunner().invoke(main, ["stale", "--run", record, *options])
+    done = cassbook("stale", "--run", record, *options)
     assert done.exit_code != 0
     assert re.search(message, done.output), done.output
 
@@ -134,17 +133,18 @@ def test_other_mistakes(record, tmp_path):
 
 
 def run_json(record, *options):
-    done = CliRunner().invoke(main, ["stale", "--run", record, *options, "--format", "json"])
+    done = cassbook("stale", "--run", record, *options, "--format", "json")
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
 
 
 def test_none_is_said_with_its_bound_and_with_what_a_target_takes(record):
     options = ["--r", "1", "--w", "1", "--t", "20"]
-    text = CliRunner().invoke(main, ["stale", "--run", record, *options]).output
+    text = cassbook("stale", "--run", record, *options).output
     assert "stale 0 of 300 reads after 20 ms: at most 0.0122 (95 %)" in text
-    assert "at most 1e-4 stale: not known; 36,589 more reads would show it, if none of them were stale" in text
-    assert "its traces predict none of 600 pairings of traced requests, at most 0.1157" in text
+    assert "at most 1e-4 stale: not known; 36,589 more reads" in text
+    assert "none of 600 pairings" in text
+    assert "at most 0.1157" in text
     assert "1.0000" not in text
     told = run_json(record, *options)
     assert told["stale"] == {"value": 0.0, "low": 0.0, "high": pytest.approx(1 - 0.025 ** (1 / 300))}
@@ -166,24 +166,20 @@ def test_none_is_said_with_its_bound_and_with_what_a_target_takes(record):
 def test_a_target_is_shown_exceeded_or_not_known(record, t, target, verdict, said):
     options = ["--r", "1", "--w", "1", "--t", t, "--target", target]
     assert run_json(record, *options)["target"]["verdict"] == verdict
-    assert said in CliRunner().invoke(main, ["stale", "--run", record, *options]).output
+    assert said in cassbook("stale", "--run", record, *options).output
 
 
 def test_between_two_waits_both_counts_are_said(record):
-    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "1", "--w", "1", "--t", "10"]).output
-    assert (
-        "stale 150 of 300 reads after 0 ms and 0 of 300 reads after 20 ms, between the two at 10 ms: 0.2500 [" in text
-    )
+    text = cassbook("stale", "--run", record, "--r", "1", "--w", "1", "--t", "10").output
+    assert "stale 150 of 300 reads after 0 ms and 0 of 300 reads after 20 ms" in text
+    assert "at 10 ms: 0.2500 [" in text
 
 
 def test_quorums_that_meet_are_not_stale_while_all_is_well_and_have_no_target(record):
     told = run_json(record, "--r", "2", "--w", "2", "--t", "0")
     assert (told["quorums_meet"], told["target"], told["stale"]["high"]) == (True, None, 0.0)
-    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0"]).output
-    assert (
-        "while all is well not stale, whatever t: the quorums meet (probed: 0 of 300 reads after 0 ms; at most 0.0122)"
-        in text
-    )
+    text = cassbook("stale", "--run", record, "--r", "2", "--w", "2", "--t", "0").output
+    assert "(probed: 0 of 300 reads after 0 ms; at most 0.0122)" in text
 
 
 def test_latencies_of_few_starts_are_medians_with_their_range():
@@ -201,7 +197,7 @@ def test_latencies_of_few_starts_are_medians_with_their_range():
         "--t",
         "10",
     ]
-    text = CliRunner().invoke(main, ["stale", *options]).output
+    text = cassbook("stale", *options).output
     told = run_json(*options[1:2], *options[2:])
     reads = told["read_ms_by_start"]
     assert len(reads) == 3
@@ -214,7 +210,7 @@ def test_latencies_of_few_starts_are_medians_with_their_range():
 
 
 def test_a_record_without_traces_says_so():
-    text = CliRunner().invoke(main, ["stale", "--run", "stale-five-2.1.20", "--r", "1", "--w", "1", "--t", "10"]).output
+    text = cassbook("stale", "--run", "stale-five-2.1.20", "--r", "1", "--w", "1", "--t", "10").output
     assert "its requests were not traced" in text
     assert "next stronger" in text.partition("not traced")[2]
 
@@ -222,7 +218,7 @@ def test_a_record_without_traces_says_so():
 def test_the_default_load_is_the_heaviest_and_the_others_are_named():
     told = run_json("stale-three-5.0.9", "--r", "1", "--w", "1", "--t", "100")
     assert told["load"] == {"threads": 100, "recorded": [0, 100], "asked": False}
-    assert "with 100 threads of load (recorded: 0, 100; by default the heaviest)" in told["basis"]
+    assert "100 threads of load (recorded: 0, 100" in told["basis"]
     (counted,) = told["counted"]
     assert told["stale"]["value"] == pytest.approx(counted["stale"] / counted["total"], rel=0.05)
     idle = run_json("stale-three-5.0.9", "--r", "1", "--w", "1", "--t", "100", "--concurrency", "0")
@@ -245,19 +241,15 @@ def quick():
 def test_a_refusal_says_what_to_add(quick):
     cells = quick.statistics
     weak = without(quick, cells[(cells["read_cl"] != "ALL") & (cells["write_cl"] != "ALL")])
-    with pytest.raises(
-        InputError, match=r"no reads and writes at ALL under one load.*add `pure: \{threads: \[100\], lev"
-    ):
+    with pytest.raises(InputError, match=r"reads and writes at ALL.*add `pure: \{threads: \[100\], lev"):
         FromLatencies(weak, None)
     quick.manifest = {}
-    with pytest.raises(
-        InputError, match="add logs of reads at ALL and of writes at ALL, with the same number of threads"
-    ):
+    with pytest.raises(InputError, match=r"logs of reads at ALL.*writes at ALL.*same number of threads"):
         FromLatencies(weak, None)
 
 
 def test_reads_and_writes_under_unknown_loads_are_refused(quick):
-    with pytest.raises(InputError, match="no reads and writes at ALL under one load"):
+    with pytest.raises(InputError, match="reads and writes at ALL"):
         FromLatencies(without(quick, quick.statistics.assign(threads=np.nan)), None)
 
 
@@ -275,12 +267,12 @@ def test_a_workload_at_all_can_be_used(quick):
     assert (one.workload, one.load.threads) == ("svc", 100)
     assert 0 < one.at(1, 1, 0.0).stale.value < 1
     assert np.isnan(one.at(1, 1, 0.0).read_ms.value), "its reads at ONE were not measured"
-    with pytest.raises(InputError, match="at ALL of svc, other; choose one with --workload"):
+    with pytest.raises(InputError, match=r"svc, other; .*--workload"):
         FromLatencies(without(quick, both), None)
     assert FromLatencies(without(quick, both), None, "other").workload == "other"
     with pytest.raises(InputError, match="none of 'mine'; it has other, svc"):
         FromLatencies(without(quick, both), None, "mine")
-    with pytest.raises(InputError, match="its cells at ALL/ALL are at fixed rates alone"):
+    with pytest.raises(InputError, match=r"ALL/ALL .*fixed rates"):
         FromLatencies(without(quick, as_workload(cells, "svc", 500.0)), None)
 
 

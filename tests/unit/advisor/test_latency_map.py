@@ -6,17 +6,16 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from cassbook.advisor.advice import times_as_slow
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise
-from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS, strong_settings
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root
 from cassbook.latency.mixing import mixed
 from tests.helpers import made_runs
+from tests.helpers.command import cassbook
 
 
 @pytest.fixture
@@ -87,14 +86,14 @@ def test_outside_there_is_no_answer(known, threads, share, wrong):
 def test_without_pure_cells_the_shares_end_where_mixes_do():
     cells = made_runs.run()
     latency_map = LatencyMap(cells[cells["kind"] == "mixed"], "mixes")
-    with pytest.raises(InputError, match=r"reads: 0.95 is outside what mixes measured, 0.1 to 0.9"):
+    with pytest.raises(InputError, match=r"reads: 0\.95 .*0\.1 to 0\.9"):
         latency_map.advise(100, 0.95)
 
 
 def test_a_hole_between_measured_points_is_said():
     cells = made_runs.run()
     ragged = cells[(cells["threads"] <= 100) | (cells["read_share"] == 1.0)]
-    with pytest.raises(InputError, match="nothing was measured around 500 threads and 50% reads"):
+    with pytest.raises(InputError, match="500 threads and 50% reads"):
         LatencyMap(ragged, "ragged").advise(500, 0.5)
 
 
@@ -119,9 +118,7 @@ def test_how_much_faster_a_setting_is_has_an_interval_over_blocks():
     answer = json.loads(advise.point(noisy.advise(300, 0.9), "json"))
     assert 20 < answer["margin_low_percent"] < answer["margin_percent"] < answer["margin_high_percent"] < 150
     alone = LatencyMap(made_runs.run(blocks=1), "alone")
-    assert " % faster (one cluster start cannot show whether they differ)" in advise.point(
-        alone.advise(300, 0.9), "text"
-    )
+    assert " % faster (one cluster start" in advise.point(alone.advise(300, 0.9), "text")
 
 
 def test_wider_settings_are_advised_where_they_were_measured():
@@ -148,7 +145,7 @@ def test_a_point_in_words_and_as_json(known):
     assert "recommended  2R-2W  52.2" in text
     assert "reads at QUORUM, writes at QUORUM; reads and writes survive 1 dead replica" in text
     assert "fastest      1R-3W  31.80" in text
-    assert "1R-3W is 39.1 [39.1, 39.1] % faster (significant, p < 0.001), but stops writing with one" in text
+    assert "1R-3W is 39.1 [39.1, 39.1] % faster (significant, p < 0.001)" in text
     assert "replica down: --survive 0" in text
     answer = json.loads(advise.point(known.advise(300, 0.9), "json"))
     assert answer["setting"]["setting"] == "2R-2W"
@@ -177,7 +174,7 @@ def test_settings_that_differ_in_what_they_survive_are_never_alike():
 
 def test_what_nothing_survives_is_an_answer(known):
     text = advise.point(known.advise(300, 0.9, survive=2), "text")
-    assert "none of the measured settings survives 2 dead replicas for reads and writes both" in text
+    assert "survives 2 dead replicas" in text
     assert "nearest is 2R-2W: --survive 1" in text
     found = json.loads(advise.point(known.advise(300, 0.9, survive=2), "json"))
     assert (found["setting"], found["survives"], found["nearest"]["setting"]) == (None, None, "2R-2W")
@@ -202,7 +199,7 @@ def test_a_map_is_of_its_own_number_of_replicas():
     assert [s.name for s in five.settings] == ["1R-5W", "3R-3W", "5R-1W"]
     answer = advise.point(five.advise(300, 0.5, survive=2), "text")
     assert "recommended  3R-3W" in answer
-    assert "2R-4W, 4R-2W would be strong too, but Cassandra has no levels" in answer
+    assert "2R-4W, 4R-2W would be strong too" in answer
     assert json.loads(advise.point(five.advise(300, 0.5), "json"))["without_levels"] == ["2R-4W", "4R-2W"]
 
 
@@ -218,11 +215,11 @@ def test_the_map_in_words_has_a_row_a_share(known):
 
 
 def test_the_command_line_advises_from_a_recorded_run():
-    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.9"])
+    done = cassbook("advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.9")
     assert done.exit_code == 0, done.output
     assert "recommended  2R-2W" in done.output
     assert "fastest      1R-3W" in done.output
-    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--map", "--format", "csv"])
+    done = cassbook("advise", "--run", "standard-2.1.20", "--map", "--format", "csv")
     assert done.exit_code == 0
     assert len(done.output.splitlines()) == 1 + 12 * 11
 
@@ -245,7 +242,7 @@ def test_the_command_line_advises_from_a_recorded_run():
     ],
 )
 def test_the_command_line_says_what_is_wrong(options, wrong):
-    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", *options])
+    done = cassbook("advise", "--run", "standard-2.1.20", *options)
     assert done.exit_code == 2
     assert wrong in done.output
 
@@ -257,14 +254,14 @@ def test_the_domain_says_at_each_point_what_advice_does():
         assert (row.best, row.runner_up) == (advice.fastest.setting.name, advice.runner_up.setting.name)
         assert row.latency_us == pytest.approx(advice.fastest.latency_us.value)
         assert (row.margin_percent, row.p_value) == pytest.approx((slower_percent(advice), advice.p_value))
-        assert row.told is advice.distinguishable
+        assert row.distinguishable is advice.distinguishable
 
 
 def test_the_readmes_example_is_what_the_command_says():
     lines = (project_root() / "README.md").read_text(encoding="utf-8").splitlines()
     start = next(place for place, line in enumerate(lines) if line.startswith("    $ cassbook advise"))
     shown = itertools.takewhile(lambda line: line.startswith("    "), lines[start + 1 :])
-    done = CliRunner().invoke(main, lines[start].split()[2:])
+    done = cassbook(*lines[start].split()[2:])
     assert done.output.splitlines() == [line.removeprefix("    ") for line in shown]
 
 

@@ -6,17 +6,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.window import Load
 from cassbook.cli.answers import advise
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import histograms, percentiles
+from tests.helpers.command import cassbook
 from tests.helpers.made_cells import cell_stats
 
 THREADS = (10, 40)
@@ -127,12 +126,12 @@ def test_one_block_has_an_interval_within_it_that_is_labelled():
 
 
 def test_a_run_that_does_not_support_a_percentile_says_how_many_operations_lack():
-    with pytest.raises(InputError, match=r"made: p99.9 needs 10,000 operations per cell, .* 4,000 at most, 6,000 more"):
+    with pytest.raises(InputError, match=r"made: p99\.9 .*10,000 .* 4,000 .*6,000 more"):
         p99_map("p99.9")
-    with pytest.raises(InputError, match=r"by: 'p98' is none of mean, p50, p95, p99, p99\.9"):
+    with pytest.raises(InputError, match=r"by: 'p98' .*mean, p50, p95, p99, p99\.9"):
         p99_map("p98")
     stats, _ = made()
-    with pytest.raises(InputError, match="by: p99 is made of the histograms of cells, and bare has none; take mean"):
+    with pytest.raises(InputError, match=r"by: p99 .*histograms.*bare .*mean"):
         LatencyMap(stats, "bare", by="p99")
     with pytest.raises(InputError, match="and sums has sums only"):
         LatencyMap(stats, "sums", by="p99", recorded=dict)
@@ -146,7 +145,8 @@ def test_a_cell_with_too_few_operations_is_named_where_it_matters():
     assert not latency_map.too_few(40, 1.0)
     text = advise.point(latency_map.advise(40, 0.5), "text")
     assert "nothing is recommended: p99 of 2R-2W is not known" in text
-    assert "p99 of 2R-2W is not shown: it needs 1,000 operations per cell, and a cell there has 400, 600 more" in text
+    assert "p99 of 2R-2W is not shown" in text
+    assert "has 400, 600 more" in text
     answer = json.loads(advise.point(latency_map.advise(40, 0.5), "json"))
     assert (answer["setting"], answer["nearest"], answer["too_few_operations"]) == (None, None, {"2R-2W": 400})
     grid = latency_map.domain([10, 40], [0.5, 1.0])
@@ -182,7 +182,7 @@ def test_marks_of_the_cells_that_an_answer_rests_on_are_named():
     stats, _ = made(marks="little")
     latency_map = LatencyMap(stats, "made")
     text = advise.point(latency_map.advise(25, 0.5), "text")
-    assert "  marked little (2R-2W, 1R-3W, 3R-1W): throughput times latency is more than 5 % off" in text
+    assert "  marked little (2R-2W, 1R-3W, 3R-1W): " in text
     answer = json.loads(advise.point(latency_map.advise(25, 0.5), "json"))
     assert answer["marks"] == {
         "little": "throughput times latency is more than 5 % off the number of threads (Little's law)"
@@ -218,8 +218,10 @@ def test_a_bound_that_no_setting_keeps_is_an_answer(bound_ms, survive, said):
 def test_a_setting_that_keeps_a_bound_but_survives_too_little_is_named():
     latency_map = p99_map("p50")
     text = advise.point(latency_map.advise(40, 0.9, survive=1), "text", 5.0)
-    assert "p50 within 5 ms: none that survives 1 dead replica; nearest is 2R-2W with 6.09" in text
-    assert "1R-3W keeps it, but stops writing with one replica down: --survive 0" in text
+    assert "p50 within 5 ms: none " in text
+    assert "nearest is 2R-2W with 6.09" in text
+    assert "1R-3W keeps it" in text
+    assert ": --survive 0" in text
     answer = json.loads(advise.point(latency_map.advise(40, 0.9, survive=1), "json", 5.0))
     assert answer["bound"]["kept_but_survives_less"] == ["1R-3W"]
 
@@ -234,12 +236,12 @@ def test_the_adviser_goes_by_the_figure_that_its_terms_name():
     assert " by p99" in by_p99.reason
     own = Policy(p99_map("p99"), 3, Terms(survive=0)).consider(load, now, SweepCost(1.0))
     assert own.forecast.setting.name == "2R-2W"
-    with pytest.raises(InputError, match="by: 'p98' is none of mean, p50"):
+    with pytest.raises(InputError, match=r"by: 'p98' .*mean, p50"):
         Terms(by="p98")
 
 
 def run(*options):
-    return CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", *options])
+    return cassbook("advise", "--run", "standard-2.1.20", *options)
 
 
 @pytest.mark.parametrize("by", ["p50", "p99.9"])
@@ -282,6 +284,6 @@ def test_the_command_line_says_what_is_wrong_and_what_would_be_right(options, wr
 
 def test_a_calibrated_network_predicts_means_only():
     typed = "advise --run calibration-5.0.9 --nodes 6 --threads 8 --reads 0.5 --by p99"
-    done = CliRunner().invoke(main, typed.split())
+    done = cassbook(*typed.split())
     assert done.exit_code == 2
     assert "--by p99: not with --nodes, whose network predicts means" in done.output

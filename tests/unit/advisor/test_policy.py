@@ -80,7 +80,7 @@ def test_clients_outside_the_register_bound_the_choice():
     latency_map = LatencyMap(made_runs.run(noise=0.0), "known")
     bound = Policy(latency_map, 3, Terms(survive=0), least=(2, 2))
     assert bound.best(busy(0.9), Regime.settled(3, 3, 1), SHORT).setting.name == "2R-2W"
-    with pytest.raises(InputError, match="no measured setting reads at least 3 and writes at least 3"):
+    with pytest.raises(InputError, match=r"reads at least 3 .*writes at least 3"):
         Policy(latency_map, 3, least=(3, 3))
 
 
@@ -121,10 +121,8 @@ def test_of_three_replicas_only_quorum_survives_one():
     """By default there is nothing to switch, at any load; a setting that survives none is left."""
     policy = Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 3)
     assert [s.name for s in policy.choice] == ["2R-2W"]
-    assert policy.nothing_to_switch() == (
-        "there is nothing to switch: of the settings measured only 2R-2W (QUORUM/QUORUM) survives 1 dead replica of 3 "
-        "replicas: Terms(survive=0) would go by speed alone"
-    )
+    assert "only 2R-2W (QUORUM/QUORUM) survives 1 dead replica of 3" in policy.nothing_to_switch()
+    assert "Terms(survive=0)" in policy.nothing_to_switch()
     stays = policy.consider(busy(0.9), Regime.settled(3, 2, 2), SHORT)
     assert (stays.wanted, stays.kind) == (None, "nothing to switch")
     leaves = policy.consider(Load(0.0, float("nan"), 0.0), Regime.settled(3, 1, 3), SHORT, missing=["127.0.0.3"])
@@ -149,7 +147,7 @@ def test_of_four_replicas_two_settings_survive_one():
 
 
 def test_a_map_of_another_replication_factor_is_refused():
-    with pytest.raises(InputError, match="known was measured with replication 3, the keyspace has 5"):
+    with pytest.raises(InputError, match=r"known .*replication 3, .* 5"):
         Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 5)
 
 
@@ -162,7 +160,7 @@ def test_it_goes_only_where_the_map_can_tell_the_difference():
     one = Policy(LatencyMap(made_runs.run(blocks=1, noise=0.0), "lone"), 3, Terms(survive=0))
     stays = one.consider(busy(0.9), now, SHORT)
     assert (stays.wanted, stays.kind) == (None, "not significant")
-    assert stays.reason == "lone has one cluster start, which cannot show that settings differ"
+    assert stays.reason.startswith("lone has one cluster start")
 
 
 def test_of_several_faster_settings_it_takes_the_fastest_that_can_be_told_apart(policy):

@@ -20,7 +20,8 @@ from cassbook.advisor.register import Epoch, InMemory
 from cassbook.advisor.unserved import PROBE_S, Failed, Gate, Lack, Unserved
 from tests.helpers import made_runs
 from tests.helpers.simulated_cluster import Time
-from tests.unit.advisor.test_adviser import Future, Session, dead, wait_for
+from tests.helpers.stub_session import Future, Session, dead
+from tests.helpers.waiting import wait_until
 
 ONE, QUORUM, ALL = ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL
 LACK = Lack(3, 2, "2 of 3 replicas are alive")
@@ -216,12 +217,10 @@ def test_without_a_lease_all_need_every_replica_and_what_others_said_is_past():
 def test_reads_that_cannot_be_served_hold_no_thread_and_writes_go_on(advise):
     session = Cluster("10.0.0.3")
     adviser = advise(session)
-    wait_for(lambda: adviser.status().cannot_serve)
+    wait_until(lambda: adviser.status().cannot_serve)
     (unserved,) = adviser.status().cannot_serve
     assert unserved.operation == "reads"
-    assert unserved.why == (
-        "2 of 3 replicas are alive, too few for reads in 3R-1W; there is no safe way out until more are back"
-    )
+    assert unserved.why.startswith("2 of 3 replicas are alive, too few for reads in 3R-1W; ")
     session.sent.clear()
     began = time.monotonic()
     errors = []
@@ -236,7 +235,7 @@ def test_reads_that_cannot_be_served_hold_no_thread_and_writes_go_on(advise):
     assert len(session.sent_at(ONE)) == 200
     with pytest.raises(CannotServe):
         adviser.execute(READ)
-    wait_for(lambda: adviser.status().failing_share > 0.3)
+    wait_until(lambda: adviser.status().failing_share > 0.3)
     assert adviser.status().alive == 2
 
 
@@ -250,7 +249,7 @@ def test_reads_that_cannot_be_served_hold_no_thread_and_writes_go_on(advise):
 def test_the_one_that_is_sent_holds_its_thread_for_a_second_at_most(advise, start, gone, statement, wrong):
     session = Cluster(*gone)
     adviser = advise(session, start)
-    wait_for(lambda: adviser.status().cannot_serve)
+    wait_until(lambda: adviser.status().cannot_serve)
     began = time.monotonic()
     probe = adviser.execute_async(statement)
     assert probe.future is session.sent[-1]
@@ -265,13 +264,13 @@ def test_the_one_that_is_sent_holds_its_thread_for_a_second_at_most(advise, star
 def test_no_later_reason_overwrites_it_and_recovery_clears_it(advise):
     session, events = Cluster("10.0.0.3"), []
     adviser = advise(session, on_event=events.append, terms=Terms(dwell_s=0.0, survive=0, fewest_per_s=10))
-    wait_for(lambda: adviser.status().cannot_serve)
-    wait_for(lambda: adviser.status().reason)
+    wait_until(lambda: adviser.status().cannot_serve)
+    wait_until(lambda: adviser.status().reason)
     assert "cannot be served" not in adviser.status().reason
     assert [unserved.operation for unserved in adviser.status().cannot_serve] == ["reads"]
     session.dies()
-    wait_for(lambda: not adviser.status().cannot_serve)
-    wait_for(lambda: [event.reason for event in events if event.kind == "unserved"][1:])
+    wait_until(lambda: not adviser.status().cannot_serve)
+    wait_until(lambda: [event.reason for event in events if event.kind == "unserved"][1:])
     began, ended = [event.reason for event in events if event.kind == "unserved"]
     assert began.startswith("reads cannot be served: 2 of 3 replicas are alive")
     assert ended.startswith("reads are served again, after ")
@@ -281,9 +280,9 @@ def test_no_later_reason_overwrites_it_and_recovery_clears_it(advise):
 def test_a_probe_shows_recovery_before_the_driver_knows(advise):
     session = Cluster("10.0.0.3")
     adviser = advise(session)
-    wait_for(lambda: adviser.status().cannot_serve)
+    wait_until(lambda: adviser.status().cannot_serve)
     session.alive = 3  # the driver still has the node as down
-    wait_for(lambda: not isinstance(error_of(adviser, READ), CannotServe), 5)
+    wait_until(lambda: not isinstance(error_of(adviser, READ), CannotServe), within_s=5)
     assert adviser.status().cannot_serve == ()
     for _ in range(50):
         adviser.execute(READ)
@@ -301,13 +300,14 @@ def error_of(adviser, statement):
 def test_writes_that_cannot_be_served_fail_at_once_too(advise):
     session = Cluster("10.0.0.2", "10.0.0.3")
     adviser = advise(session, "2R-2W")
-    wait_for(lambda: len(adviser.status().cannot_serve) == 2)
+    wait_until(lambda: len(adviser.status().cannot_serve) == 2)
     for statement in (READ, WRITE):
         errors = []
         for _ in range(2):
             adviser.execute_async(statement).future.add_callbacks(lambda _: None, errors.append)
-        assert [error.operation for error in errors] == ["reads" if statement == READ else "writes"]
-    assert adviser._gates.writes.lack.needs == 2
+        assert [(error.operation, error.required_replicas) for error in errors] == [
+            ("reads" if statement == READ else "writes", 2)
+        ]
 
 
 def test_what_an_escape_will_serve_in_a_moment_is_sent(advise):
@@ -316,7 +316,7 @@ def test_what_an_escape_will_serve_in_a_moment_is_sent(advise):
     for _ in range(20):
         adviser.execute_async(WRITE)
         assert adviser.status().cannot_serve == ()
-    wait_for(lambda: adviser.setting == "2R-2W")
+    wait_until(lambda: adviser.setting == "2R-2W")
     assert error_of(adviser, WRITE) is None
 
 
@@ -326,7 +326,7 @@ def test_what_an_escape_will_serve_in_a_moment_is_sent(advise):
 def test_where_it_is_off_or_reads_may_be_weaker_every_read_is_sent(advise, options, counted):
     session = Cluster("10.0.0.3")
     adviser = advise(session, **options)
-    wait_for(lambda: adviser.status().cannot_serve)
+    wait_until(lambda: adviser.status().cannot_serve)
     session.sent.clear()
     for _ in range(30):
         adviser.execute_async(READ)
@@ -337,7 +337,7 @@ def test_where_it_is_off_or_reads_may_be_weaker_every_read_is_sent(advise, optio
 def test_weaker_reads_are_answered_while_writes_that_have_no_way_fail_at_once(advise):
     session = Cluster("10.0.0.2", "10.0.0.3")
     adviser = advise(session, "2R-2W", on_unavailable="weaker")
-    wait_for(lambda: len(adviser.status().cannot_serve) == 2)
+    wait_until(lambda: len(adviser.status().cannot_serve) == 2)
     read = adviser.execute_async(READ)
     session.sent[-1].answer(Unavailable("x", required_replicas=2, alive_replicas=1))
     assert read.result() == ["row"]
@@ -355,7 +355,7 @@ def test_with_more_nodes_than_replicas_only_rows_that_lost_one_fail_at_once(advi
     rows = {b"hit": [one, two, lost], b"whole": [one, four, five]}
     session.cluster.metadata.get_replicas = lambda keyspace, key: rows[key] if keyspace == "shop" else []
     adviser = advise(session)
-    wait_for(lambda: adviser.status().cannot_serve)
+    wait_until(lambda: adviser.status().cannot_serve)
     assert adviser.status().cannot_serve[0].why.startswith("2 of 3 replicas of some rows are alive")
     session.sent.clear()
     for key, sent in ((b"hit", 1), (b"whole", 10), (None, 10)):
@@ -368,7 +368,7 @@ def test_with_more_nodes_than_replicas_only_rows_that_lost_one_fail_at_once(advi
 def test_once_closed_it_holds_nothing_back(latency_map):
     session = Cluster("10.0.0.3")
     with Adviser(session, "shop", ["orders"], latency_map, "3R-1W", terms=TERMS, pace=PACE) as adviser:
-        wait_for(lambda: adviser.status().cannot_serve)
+        wait_until(lambda: adviser.status().cannot_serve)
     for _ in range(3):
         adviser.execute_async(READ)
     assert len(session.sent_at(ALL)) == 3
@@ -387,16 +387,16 @@ def test_without_a_register_it_still_learns_that_nothing_can_be_served(advise):
     adviser = advise(session, "2R-2W", register=register)
     register.lost = True
     session.dies("10.0.0.2", "10.0.0.3")
-    wait_for(lambda: len(adviser.status().cannot_serve) == 2)
+    wait_until(lambda: len(adviser.status().cannot_serve) == 2)
     register.lost = False
     session.dies()
-    wait_for(lambda: not adviser.status().cannot_serve)
+    wait_until(lambda: not adviser.status().cannot_serve)
 
 
 def test_services_of_one_register_probe_each_for_itself(advise):
     session, register = Cluster("10.0.0.3"), InMemory()
     services = [advise(session, register=register, name=name) for name in "abc"]
-    wait_for(lambda: all(adviser.status().cannot_serve for adviser in services))
+    wait_until(lambda: all(adviser.status().cannot_serve for adviser in services))
     session.sent.clear()
     stop = threading.Event()
 

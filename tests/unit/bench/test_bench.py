@@ -12,7 +12,7 @@ from cassbook.core.errors import InputError
 from cassbook.lab.load.stress import stress_profile
 from cassbook.lab.wan.relay import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Moved
 from cassbook.profile.profile import TableSection
-from cassbook.records import benchmarks
+from cassbook.records import bench_results
 
 
 def test_every_point_comes_in_every_round_and_either_goes_first():
@@ -51,11 +51,11 @@ def test_the_profile_of_cassandra_stress_has_the_tables_shape():
 
 
 def test_the_recorded_comparison_is_whole_and_meets_its_bars():
-    recorded = benchmarks.pairs()
+    recorded = bench_results.pairs()
     counts = recorded.groupby(["operation", "level", "threads"])["pair"].nunique()
     assert len(counts) == 18
     assert counts.min() >= 5
-    ratios = benchmarks.throughput_ratios()
+    ratios = bench_results.throughput_ratios()
     assert ratios["ratio"].median() >= 1.0
     assert ratios["ratio"].min() >= 0.85
     cpu_us = ratios.set_index("threads")["ours_cpu_us_per_op"]
@@ -64,27 +64,27 @@ def test_the_recorded_comparison_is_whole_and_meets_its_bars():
 
 
 def test_the_recorded_own_error_has_every_delay_and_no_wrong_row():
-    error = benchmarks.own_error()
+    error = bench_results.own_error()
     assert set(error.index.get_level_values("delay_ms")) == {0.0, 1.0, 10.0}
     assert error["wrong"].sum() == 0
 
 
 def test_what_is_recorded_names_no_path():
-    assert not re.search(r"/(home|root|work|tmp)/", json.dumps(benchmarks.conditions()))
+    assert not re.search(r"/(home|root|work|tmp)/", json.dumps(bench_results.conditions()))
 
 
 def test_without_a_record_it_says_how_to_make_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmarks, "project_root", lambda: tmp_path)
+    monkeypatch.setattr(bench_results, "project_root", lambda: tmp_path)
     with pytest.raises(InputError, match="make bench"):
-        benchmarks.pairs()
+        bench_results.pairs()
 
 
 def test_the_relay_carries_what_it_is_stated_to_carry():
-    assert benchmarks.relay_added_ms().median() <= relay.BAR_MS
-    ceiling = benchmarks.relay_ceiling()
+    assert bench_results.relay_added_ms().median() <= relay.BAR_MS
+    ceiling = bench_results.relay_ceiling()
     assert ceiling.loc[64, "chunks/s"] >= CEILING_CHUNKS_PER_S
     assert ceiling.loc[16_384, "MB/s"] * 1e6 >= CEILING_BYTES_PER_S
-    accuracy = benchmarks.relay_accuracy()
+    accuracy = bench_results.relay_accuracy()
     assert list(accuracy["asked_ms"])[-1] == 400
     assert accuracy["kept"].mean() > 0.8
 

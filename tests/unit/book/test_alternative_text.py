@@ -7,8 +7,8 @@ import pytest
 
 from cassbook.book.alternative_text import describe
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import Sentence
-from cassbook.book.staging import stage
+from cassbook.book.gaps import Sentence
+from cassbook.book.layout import stage
 
 
 def test_lines_are_told_from_end_to_end_by_their_order_in_x():

@@ -4,16 +4,15 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book.chapters import answers, failures, failures_adviser, failures_availability, staleness_measured
 from cassbook.book.notebooks import analyse_notebooks
-from cassbook.book.source import recorded_sources
-from cassbook.cli.main import main
+from cassbook.book.provenance import recorded_sources
 from cassbook.core.paths import project_root
 from cassbook.ingest.folder import open_run
 from cassbook.records import claim_evidence, fault_costs, open_record
 from cassbook.records.faults import AdvisedRun, FaultRun
+from tests.helpers.command import cassbook
 
 #: A figure with an interval: its two bounds, without signs of percent.
 _INTERVAL = re.compile(r"(?<![\w.])[-+]?[\d.,]+ ?%? \[([-+]?[\d.,]+) ?%?, ([-+]?[\d.,]+) ?%?\](?! ?ms)")
@@ -142,6 +141,6 @@ def test_the_answers_are_not_certain(run, version):
     ],
 )
 def test_no_command_is_certain(command):
-    done = CliRunner().invoke(main, command.split())
+    done = cassbook(*command.split())
     assert done.exit_code == 0, done.output
     assert faults_of(done.output) == []

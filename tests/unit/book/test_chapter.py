@@ -9,7 +9,7 @@ import pytest
 from cassbook.book import chapter
 from cassbook.book.chapter import open_chapter
 from cassbook.book.evidence import describe, machine_of
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import CassbookWarning, InputError, LackingError
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
@@ -44,7 +44,7 @@ def test_a_fresh_run_is_shown_where_the_chapter_asks_for_it():
 def test_a_chapter_has_the_runs_that_it_asked_for_and_no_others():
     opened = open_chapter("distance", recorded="quick-2.1.20")
     assert labels(opened.runs) == ["recorded 2.1.20"]
-    with pytest.raises(InputError, match="chapter distance has no parameter today; it was opened with recorded"):
+    with pytest.raises(InputError, match=r"distance .*parameter today; .*recorded"):
         _ = opened.today
 
 
@@ -96,7 +96,7 @@ class Shell:
 def test_what_papermill_injected_is_held_against_the_parameters(monkeypatch):
     injected = '# Parameters\nrecordde = "mine"\n'
     monkeypatch.setattr(chapter, "get_ipython", lambda: Shell('recorded = "x"', injected, "other = 1"))
-    with pytest.raises(InputError, match="unknown parameter recordde; this notebook has recorded, today, fresh"):
+    with pytest.raises(InputError, match=r"recordde; .*recorded, today, fresh"):
         open_chapter("latency", **RUNS)
 
 

@@ -5,13 +5,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import export, paper_tables
-from cassbook.book.source import PUBLISHED, Source
-from cassbook.cli import main
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import InputError
 from cassbook.records.run import RecordedRun
+from tests.helpers.command import cassbook
 
 RUN = "quick-2.1.20"
 
@@ -183,9 +182,9 @@ def test_printed_tables_are_not_a_run():
 
 
 def test_the_command_lists_what_it_wrote(tmp_path):
-    result = CliRunner().invoke(main.main, ["export", RUN, "--to", str(tmp_path / "out"), "--format", "csv"])
+    result = cassbook("export", RUN, "--to", tmp_path / "out", "--format", "csv")
     assert result.exit_code == 0, result.output
     assert str(tmp_path / "out" / "table1_reads.csv") in result.output.splitlines()
-    again = CliRunner().invoke(main.main, ["export", RUN, "--to", str(tmp_path / "out")])
+    again = cassbook("export", RUN, "--to", tmp_path / "out")
     assert again.exit_code == 2
     assert "is not an empty folder; name a new one" in again.output

@@ -126,7 +126,7 @@ def test_another_run_executes_the_chapters_that_declare_it_and_the_first_is_take
 
 def test_a_module_that_a_string_names_is_reached():
     modules = fingerprint.reached({"cassbook.lab.wan.relay"})
-    assert any(path.name == "relaying.py" for path in modules), "the child process"
+    assert any(path.name == "relay_process.py" for path in modules), "the child process"
 
 
 def test_the_ledger_reaches_every_paper():

@@ -10,6 +10,7 @@ from cassbook.book import build, execution, notebooks
 from cassbook.book.outputs import IGNORED
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
+from tests.helpers.notebook_cells import code_cells
 
 ANALYSES = notebooks.analyse_notebooks()
 MEASURE = notebooks.measure_notebook()
@@ -20,17 +21,13 @@ def tags(cell):
     return cell.metadata.get("tags", [])
 
 
-def code(path):
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-
-
 @pytest.mark.parametrize("path", EVERY, ids=lambda p: p.stem)
 def test_begins_with_a_sentence_and_parameters_that_are_checked(path):
     cells = nbformat.read(path, as_version=4).cells
     heading, *text = cells[0].source.split("\n", 1)
     assert heading.startswith("# ")
     assert text[0].count(".") >= 1
-    first, second = code(path)[:2]
+    first, second = code_cells(path)[:2]
     assert "parameters" in tags(first)
     assert "globals()" not in path.read_text()
     opened = r"check_parameters\(" if path == MEASURE else rf'open_chapter\(\s*"{path.stem}"'
@@ -47,7 +44,7 @@ def test_begins_in_short_with_what_to_know_first_and_what_to_read_next(path):
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
 def test_uses_each_parameter_that_it_declares(path):
     """By its value, as an attribute of the chapter, or as one of the chapter's runs."""
-    _, opening, *others = (cell.source for cell in code(path))
+    _, opening, *others = (cell.source for cell in code_cells(path))
     rest = opening.partition("open_chapter(")[2]
     given, _, rest = rest.partition("data_hash=data_hash")
     used = "\n".join([rest, *others])
@@ -62,7 +59,7 @@ def test_uses_each_parameter_that_it_declares(path):
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda p: p.stem)
 def test_is_thin(path):
-    for cell in code(path):
+    for cell in code_cells(path):
         lines = cell.source.splitlines()
         assert len(lines) <= 12
         assert not re.search(r"^\s*(def|class|for .*:\s*$.*\n.*\n.*\n.*\n)", cell.source, re.MULTILINE)
@@ -81,7 +78,7 @@ def test_holds_no_path_and_no_picture(path):
 def test_has_a_stored_table_that_nbval_compares(path):
     compared = [
         output
-        for cell in code(path)
+        for cell in code_cells(path)
         if IGNORED not in tags(cell)
         for output in cell.outputs
         if "<table" in "".join(output.get("data", {}).get("text/html", ""))
@@ -91,7 +88,7 @@ def test_has_a_stored_table_that_nbval_compares(path):
 
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
 def test_no_warning_is_stored(path):
-    assert not [cell.source for cell in code(path) for output in cell.outputs if output.get("name") == "stderr"]
+    assert not [cell.source for cell in code_cells(path) for output in cell.outputs if output.get("name") == "stderr"]
 
 
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
@@ -123,16 +120,18 @@ def test_every_glued_number_is_put(path):
     used = {key for cell in cells for key in re.findall(r"\{glue:text\}`([^`]+)`", cell.source)} | keys_on_pages(path)
     stored = {
         output.metadata["scrapbook"]["name"]
-        for cell in code(path)
+        for cell in code_cells(path)
         for output in cell.outputs
         if "scrapbook" in output.get("metadata", {})
     }
-    drawn = {name for cell in code(path) if IGNORED in tags(cell) for name in re.findall(r"glue\((\w+)=", cell.source)}
+    drawn = {
+        name for cell in code_cells(path) if IGNORED in tags(cell) for name in re.findall(r"glue\((\w+)=", cell.source)
+    }
     assert used == stored | {name.replace("_", "-") for name in drawn}
 
 
 def test_an_unknown_parameter_is_an_error_for_the_builder(tmp_path):
-    with pytest.raises(InputError, match=r"latency: no parameter recordde; it has recorded, today, fresh$"):
+    with pytest.raises(InputError, match=r"latency: .*recordde; .*recorded, today, fresh$"):
         execution.execute(notebooks.chapter_notebook("latency"), tmp_path / "x.ipynb", {"recordde": "x"})
     assert not (tmp_path / "x.ipynb").exists()
 
@@ -156,17 +155,15 @@ def test_parameters_have_their_defaults():
 def test_a_typed_value_has_the_type_of_the_default():
     cold = notebooks.chapter_notebook("cold-start")
     assert build.typed(cold, {"threads": "20", "recorded": "5.0"}) == {"threads": 20, "recorded": "5.0"}
-    with pytest.raises(InputError, match=r"cold-start: threads=many: must be like the default, 500"):
+    with pytest.raises(InputError, match=r"cold-start: threads=many: .*500"):
         build.typed(cold, {"threads": "many"})
-    with pytest.raises(InputError, match=r"no parameter version; it has recorded, today, fresh, threads"):
+    with pytest.raises(InputError, match=r"version; .*recorded, today, fresh, threads"):
         build.typed(cold, {"version": "2.1.20"})
 
 
 def test_plain_papermill_is_told_of_a_misspelt_parameter(tmp_path):
     """Papermill itself only warns; the cell that opens the notebook looks at what it was given."""
-    with pytest.raises(
-        papermill.PapermillExecutionError, match=r"unknown parameter levle; .* recorded, today, fresh, level"
-    ):
+    with pytest.raises(papermill.PapermillExecutionError, match=r"levle; .* recorded, today, fresh, level"):
         papermill.execute_notebook(
             notebooks.chapter_notebook("coordinated-omission"), tmp_path / "x.ipynb", {"levle": "ALL"},
             kernel_name="python3", progress_bar=False,

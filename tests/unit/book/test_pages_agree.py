@@ -3,12 +3,12 @@
 import re
 from collections import defaultdict
 
-import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from cassbook.book import captions, notebooks
+from cassbook.book import layout, notebooks
 from cassbook.records import manifest
+from tests.helpers.notebook_cells import code_cells
 
 ANALYSES = notebooks.analyse_notebooks()
 #: Counts of claims, which each page on a text has of that text.
@@ -21,17 +21,13 @@ _SAVED = re.compile(r"saved|saves|saving|speedup")
 _CHANCE = re.compile(r"P\(")
 
 
-def cells(path):
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-
-
 def tables(path):
     """Tables of a chapter as (heads by column, values by column)."""
-    for cell in cells(path):
+    for cell in code_cells(path):
         for output in cell.outputs:
-            if captions.has_table(output):
+            if layout.has_table(output):
                 html = output.data["text/html"]
-                rows, first = captions.rows(html), len(BeautifulSoup(html, "html.parser").select("thead tr"))
+                rows, first = layout.rows(html), len(BeautifulSoup(html, "html.parser").select("thead tr"))
                 heads = [" ".join(column) for column in zip(*rows[:first], strict=True)]
                 yield heads, [list(column) for column in zip(*rows[first:], strict=True)]
 
@@ -44,7 +40,7 @@ def numbers(column):
 def test_pages_that_quote_a_number_by_one_name_quote_the_same_number():
     values = defaultdict(lambda: defaultdict(list))
     for path in ANALYSES:
-        for cell in cells(path):
+        for cell in code_cells(path):
             for output in cell.outputs:
                 glued = output.get("metadata", {}).get("scrapbook")
                 texts = [str(value) for kind, value in output.get("data", {}).items() if kind.endswith("text/plain")]
@@ -83,7 +79,7 @@ def test_every_record_that_a_page_opens_is_named_on_it(path):
     records = {value for value in given if manifest.find(value) is not None}
     shown = "".join(
         output.data["text/html"]
-        for cell in cells(path)
+        for cell in code_cells(path)
         for output in cell.outputs
         if output.get("data", {}).get("text/html", "").startswith('<div class="evidence">')
     )

@@ -3,9 +3,11 @@
 import re
 from datetime import UTC, datetime
 
+import nbformat
 import pytest
 import yaml
 
+from cassbook.book import publication
 from cassbook.book.publication import configuration, footer
 from cassbook.core.paths import project_root
 
@@ -49,3 +51,28 @@ def test_the_front_page_links_every_page_of_the_contents():
     linked = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", (folder / "book/index.md").read_text(encoding="utf-8"))
     missing = set(pages) - {page.removeprefix("../") if "/" in page else f"book/{page}" for page in linked}
     assert not missing
+
+
+def executed(path, title, **metadata):
+    content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# {title}\n\nWords.")], metadata=metadata)
+    nbformat.write(content, path)
+    return path
+
+
+def test_chapters_have_their_time_and_memory(tmp_path):
+    copies = [
+        executed(tmp_path / "a.ipynb", "One", papermill={"duration": 12.34}, cassbook={"peak_mb": 321}),
+        executed(tmp_path / "b.ipynb", "Two"),
+    ]
+    text = publication.status_page((project_root() / "book" / "status.md").read_text(), copies)
+    assert "| One | 12.3 | 321 |" in text
+    assert "| Two |  |  |" in text
+    assert publication.PLACE not in text
+
+
+def test_versions_and_tests_are_those_that_are_there():
+    text = publication.status_page(publication.PLACE, [])
+    assert re.search(r"^\| numpy \| \d+\.\d+", text, re.MULTILINE)
+    counts = dict(re.findall(r"^\| `(tests/\w+)` \| .* \| (\d+) \|$", text, re.MULTILINE))
+    assert set(counts) == {"tests/unit", "tests/book", "tests/live"}
+    assert all(int(count) > 10 for count in counts.values())

@@ -3,44 +3,20 @@
 import html
 import re
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import report
-from cassbook.cli.main import main
-from tests.helpers import made_runs
+from tests.helpers.command import cassbook
 from tests.helpers.data import ROOT
+from tests.helpers.made_runs import report_run
 
 RAW = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
-MANIFEST = {
-    "engine": "2.1.20", "begun": "2026-11-21T07:52:01+00:00", "seed": 20200908, "sums": {"cells.csv": "ab12"},
-    "machine": {"cpu": "made", "cores": 2}, "cluster_starts": [{"java": {"version": "8"}}], "load_before": 0.125,
-    "profile": {"name": "small", "cluster": {"nodes": 3, "replication_factor": 3}},
-}  # fmt: skip
-
-
-def made(name="mine", **how):
-    """A run of three blocks, made from demands; one cell is marked."""
-    cells = made_runs.run(**({"threads": (10, 100), "shares": (0.5,)} | how))
-    cells = cells.assign(workload="", condition="", rate_per_s=np.nan, n_ok=5000, n_errors=0, n_unknown=0)
-    for figure, factor in (("p50", 0.9), ("p95", 2.0), ("p99", 3.0)):
-        cells[f"{figure}_us"] = factor * cells["latency_us"]
-    cells.loc[0, "marks"] = "little"
-    return SimpleNamespace(
-        name=name, manifest=MANIFEST, statistics=cells, histograms={}, has_histograms=True, parts=None, notes=[]
-    )
-
-
-def cassbook(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
 def page():
-    return report.page([made()])
+    return report.page([report_run()])
 
 
 class Page(HTMLParser):
@@ -103,7 +79,7 @@ def test_the_sums_of_its_files_stay_out_and_names_are_escaped(page, tmp_path):
 
 
 def test_a_run_without_cells_has_its_notes_and_its_manifest_and_no_tables():
-    run = made("nothing")
+    run = report_run("nothing")
     run.statistics, run.notes = run.statistics.iloc[:0], ["Its log ended early."]
     text = report.page([run])
     Page(text)
@@ -114,7 +90,7 @@ def test_a_run_without_cells_has_its_notes_and_its_manifest_and_no_tables():
 
 
 def test_each_further_run_is_compared_with_the_first():
-    text = report.page([made("first"), made("second", seed=2), made("third", threads=(7,))])
+    text = report.page([report_run("first"), report_run("second", seed=2), report_run("third", threads=(7,))])
     Page(text)
     assert "first and second compared" in text
     assert "The largest differences, second by first:" in text

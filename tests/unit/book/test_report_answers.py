@@ -9,8 +9,8 @@ import pytest
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import report, report_answers
 from tests.helpers import made_runs
-from tests.unit.book.test_report import made
-from tests.unit.latency.test_capacity import ladder
+from tests.helpers.made_runs import report_run
+from tests.helpers.rate_ladder import ladder
 
 
 def of(cells, replicas=3):
@@ -64,7 +64,7 @@ def test_what_a_run_does_not_allow_is_said(cells, replicas, why):
 
 
 def test_the_page_begins_with_them():
-    text = report.page([made()])
+    text = report.page([report_run()])
     assert text.index("<h3>In short</h3>") < text.index("QUORUM/QUORUM") < text.index("<h3>What survives")
-    assert "cassbook capacity: mine: no cells at fixed rates; measure a ladder" in text
+    assert "cassbook capacity: mine: no cells at fixed rates" in text
     assert isinstance(of(made_runs.run()).advice, pd.DataFrame)

@@ -10,12 +10,11 @@ import sys
 from collections import Counter
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook import published
-from cassbook.claims import registry, report
-from cassbook.claims.g20.cells import OF_ITSELF, OF_ONE
+from cassbook.claims import ledger_text, registry
 from cassbook.claims.g20.choices import least_of, score
+from cassbook.claims.g20.derived import OF_ITSELF, OF_ONE
 from cassbook.claims.g20.little import deficit_of
 from cassbook.claims.g20.origin import chances
 from cassbook.claims.g20.settings import edge_speedups
@@ -25,13 +24,13 @@ from cassbook.claims.interval import as_printed, exactly, high, interval, low, m
 from cassbook.claims.registry import ledger, with_ids
 from cassbook.claims.statement import PAPERS, VERDICTS, Answer, Count, Statement, Untestable, agrees, judge, spell
 from cassbook.claims.typos import repairs
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.latency import regression
+from tests.helpers.command import cassbook
 from tests.helpers.data import DATA
-from tests.helpers.texts import KEYS, parsers
-from tests.unit.published.test_texts import PARSED, agree, differences, stored
+from tests.helpers.table_differences import agree, differences, stored
+from tests.helpers.texts import KEYS, PARSED, parsers
 
 SNAPSHOT = DATA / "claims.csv"
 RENEW = "if this is meant: cassbook claims --format csv > tests/data/claims.csv"
@@ -146,7 +145,7 @@ def test_values_are_spelled_to_the_digits_that_mean_something(value, printed, sp
 
 
 def test_a_phrase_and_a_value_of_different_size_are_refused():
-    with pytest.raises(InputError, match=r"g20-x: '13% and 26%' has 2 numbers, recomputed 1"):
+    with pytest.raises(InputError, match=r"g20-x: '13% and 26%' .* 2 .* 1"):
         agrees(Statement("g20-x", "here", "words", "13% and 26%"), 13.0)
 
 
@@ -315,7 +314,7 @@ def changes(before, after):
 
 
 def test_the_ledger_is_as_it_was(findings):
-    now = rows_of(report.as_csv(findings))
+    now = rows_of(ledger_text.as_csv(findings))
     differing = changes(rows_of(SNAPSHOT.read_text(encoding="utf-8")), now)
     assert not differing, "\n".join([*differing[:40], RENEW])
 
@@ -346,7 +345,7 @@ def altered(monkeypatch, tmp_path):
         table.to_csv(copy / f"{name}.csv", index=False)
         monkeypatch.setattr(published, "resource", lambda _: copy)
         forget()
-        return rows_of(report.as_csv(ledger(papers=[paper])))
+        return rows_of(ledger_text.as_csv(ledger(papers=[paper])))
 
     yield alter
     monkeypatch.undo()
@@ -386,7 +385,7 @@ def keys_of(text):
 def test_a_changed_digit_breaks_the_claim_of_its_row(altered, findings, name, key, column, new, broken):
     paper = name.partition("_")[0]
     broken = f"{paper}-{broken}"
-    before = rows_of(report.as_csv([finding for finding in findings if finding.paper == paper]))
+    before = rows_of(ledger_text.as_csv([finding for finding in findings if finding.paper == paper]))
     after = altered(name, keys_of(key), column, new, paper)
     changed = changes(before, after)
     judged = [[ledger[broken][column] for column in ("verdict", "finding")] for ledger in (before, after)]
@@ -399,7 +398,7 @@ def test_a_table_that_is_cut_short_is_named_with_the_claim(altered, monkeypatch,
     path = tmp_path / "published" / "g20_table4.csv"
     path.write_text("\n".join(path.read_text().splitlines()[:-30]))
     forget()
-    with pytest.raises(LaboratoryError, match=r"cassbook\.claims\.g20\.\w+\.\w+ cannot be recomputed.*damaged"):
+    with pytest.raises(LaboratoryError, match=r"cassbook\.claims\.g20\.\w+\.\w+ .*damaged"):
         ledger(papers=["g20"])
 
 
@@ -439,7 +438,7 @@ def test_measured_mixes_would_be_believed(altered, monkeypatch, share):
     table["deviation_percent"] = noisy
     table.to_csv(copy / "g20_table5.csv", index=False)
     forget()
-    after = rows_of(report.as_csv(ledger(papers=["g20"])))
+    after = rows_of(ledger_text.as_csv(ledger(papers=["g20"])))
     assert after["g20-verification"]["verdict"] == "reproduced"
 
 
@@ -447,19 +446,19 @@ def test_measured_mixes_would_be_believed(altered, monkeypatch, share):
 
 
 def test_the_command_lists_them_in_three_formats(findings):
-    listed = json.loads(CliRunner().invoke(main, ["claims", "--format", "json"], catch_exceptions=False).stdout)
+    listed = json.loads(cassbook("claims", "--format", "json", catch_exceptions=False).stdout)
     assert [claim["id"] for claim in listed] == [finding.id for finding in findings]
     assert {"id", "paper", "location", "quote", "printed", "recomputed", "verdict", "note"} <= set(listed[0])
-    table = CliRunner().invoke(main, ["claims", "--format", "md", "--paper", "pbs"], catch_exceptions=False).stdout
+    table = cassbook("claims", "--format", "md", "--paper", "pbs", catch_exceptions=False).stdout
     rows = table.strip().splitlines()
     assert len(rows) - 2 == sum(finding.paper == "pbs" for finding in findings)
     assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
-    text = CliRunner().invoke(main, ["claims", "--format", "csv"], catch_exceptions=False).stdout
+    text = cassbook("claims", "--format", "csv", catch_exceptions=False).stdout
     assert list(rows_of(text)) == [finding.id for finding in findings]
 
 
 def test_a_claim_that_is_named_is_told_in_full(findings):
-    said = CliRunner().invoke(main, ["claims", "--id", "d16-6800", "--id", "g20-verification"]).stdout
+    said = cassbook("claims", "--id", "d16-6800", "--id", "g20-verification").stdout
     assert max(map(len, said.splitlines())) <= 100
     told = dict(zip(("d16-6800", "g20-verification"), said.split("\n\n"), strict=True))
     for finding in findings:
@@ -468,7 +467,7 @@ def test_a_claim_that_is_named_is_told_in_full(findings):
             assert all(text in flat for text in (finding.id, finding.quote, finding.printed, finding.recomputed))
             assert finding.note in flat
     assert told["d16-6800"].startswith("d16-6800: reproduced\n  location    Dipietro 2016, section 5.1\n")
-    other = CliRunner().invoke(main, ["claims", "--id", "dd-680"])
+    other = cassbook("claims", "--id", "dd-680")
     assert other.exit_code == 2
     assert "there is no 'dd-680'; the nearest are" in other.stderr
 
@@ -476,7 +475,7 @@ def test_a_claim_that_is_named_is_told_in_full(findings):
 def test_a_run_is_put_to_the_claims_it_can_test():
     run = str(project_root() / "data" / "records" / "quick-2.1.20")
     command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]
-    listed = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    listed = json.loads(cassbook(*command, catch_exceptions=False).stdout)
     measured = {claim["id"]: claim["measured"] for claim in listed if claim["measured"]}
     assert len(measured) >= 10
     assert measured["g20-conclusion-read-latency"].endswith("% (no interval: a run needs 3 blocks)")
@@ -485,7 +484,7 @@ def test_a_run_is_put_to_the_claims_it_can_test():
 
 def test_a_number_of_a_run_comes_with_its_interval_and_a_verdict():
     command = ["claims", "--run", "standard-2.1.20", "--id", "g20-conclusion-read-latency", "--format", "json"]
-    (claim,) = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    (claim,) = json.loads(cassbook(*command, catch_exceptions=False).stdout)
     value, low_end, high_end = map(float, re.findall(r"[\d.]+", claim["measured"]))
     assert low_end < value < high_end
     assert claim["measured_verdict"] == ("reproduced" if low_end <= 26.5 and high_end >= 25.5 else "not_reproduced")
@@ -494,7 +493,7 @@ def test_a_number_of_a_run_comes_with_its_interval_and_a_verdict():
 def test_a_run_without_reads_and_writes_alone_is_answered_for():
     run = str(project_root() / "data" / "records" / "thesis-2-3.11.4")
     command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]
-    listed = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    listed = json.loads(cassbook(*command, catch_exceptions=False).stdout)
     said = {claim["id"]: claim["measured"] for claim in listed if claim["measured"]}
     assert said
     assert all(words.startswith("not in this run: ") for words in said.values())
@@ -510,14 +509,14 @@ def test_a_run_without_reads_and_writes_alone_is_answered_for():
     ],
 )
 def test_what_cannot_be_asked_is_refused_plainly(arguments, message):
-    done = CliRunner().invoke(main, ["claims", *arguments])
+    done = cassbook("claims", *arguments)
     assert done.exit_code == 2
     assert message in done.output
 
 
 def test_one_claim_can_be_asked_for(findings):
     (finding,) = with_ids(findings, ["g20-speedup"])
-    listed = CliRunner().invoke(main, ["claims", "--id", "g20-speedup", "--format", "json"], catch_exceptions=False)
+    listed = cassbook("claims", "--id", "g20-speedup", "--format", "json", catch_exceptions=False)
     assert json.loads(listed.stdout)[0]["recomputed"] == finding.recomputed
 
 

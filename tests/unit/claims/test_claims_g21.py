@@ -7,10 +7,9 @@ import pytest
 from cassbook import published
 from cassbook.claims import registry
 from cassbook.claims.g21 import source as g21_source
-from cassbook.claims.g21.cells import crossing, peak_times
+from cassbook.claims.g21.derived import crossing, peak_times
 from cassbook.claims.g21.latency import other_averages
-from cassbook.claims.g21.notation import balanced, deepest, in_cluster, replicas
-from cassbook.claims.g21.placements import Arrangement, admitted, placements
+from cassbook.claims.g21.placements import Arrangement, admitted, balanced, deepest, in_cluster, placements, replicas
 from cassbook.claims.g21.source import percent_of_one
 from cassbook.claims.interval import as_printed, exactly, high, low, middle, overlap
 from cassbook.claims.littles_law import deficit, in_flight, run_times
@@ -51,7 +50,7 @@ def test_the_ledger_is_complete(findings):
     assert all(name.startswith("g21-") and finding.paper == "g21" for name, finding in findings.items())
     assert {finding.verdict for finding in findings.values()} == set(VERDICTS)
     assert {finding.function.rpartition(".")[0] for finding in findings.values()} - {""} == {
-        f"cassbook.claims.g21.{part}" for part in ("abstract", "text", "latency", "conclusions", "cells")
+        f"cassbook.claims.g21.{part}" for part in ("abstract", "text", "latency", "conclusions", "derived")
     }
 
 

@@ -17,8 +17,8 @@ from cassbook.claims.pbs import forensics as pbs_forensics
 from cassbook.claims.pbs import text as pbs
 from cassbook.claims.statement import Count, figure, in_words
 from cassbook.claims.thesis import commands as thesis_commands
+from cassbook.claims.thesis import levels_and_settings as thesis_results
 from cassbook.claims.thesis import regressions as thesis_regressions
-from cassbook.claims.thesis import results as thesis_results
 from cassbook.claims.thesis import text as thesis
 from cassbook.core.consistency import LEVELS
 from tests.helpers.texts import folder, full_text

@@ -47,10 +47,9 @@ def test_text_says_them_line_by_line(advice):
     assert recommended.split()[:2] == ["recommended", "2R-2W"]
     assert fastest.split()[:2] == ["fastest", "1R-3W"]
     assert faster.strip().startswith("1R-3W is 50.1 [")
-    assert bound == (
-        "  mean latency within 1.5 ms: none that survives 1 dead replica; nearest is 2R-2W with 2.00 ms; "
-        "1R-3W keeps it, but stops writing with one replica down: --survive 0"
-    )
+    assert bound.startswith("  mean latency within 1.5 ms: none ")
+    assert "; nearest is 2R-2W with 2.00 ms; 1R-3W keeps it" in bound
+    assert bound.endswith(": --survive 0")
     assert "no mix was measured there" in parts
     assert mark.startswith("  marked little (1R-3W): ")
     assert "faults-made: 2 kills" in dead
@@ -67,7 +66,17 @@ def test_json_names_each_thing_once(advice):
 
 
 def test_a_map_of_advice_is_drawn_from_its_tables():
-    columns = ["read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told", "marks"]
+    columns = [
+        "read_share",
+        "threads",
+        "best",
+        "latency_us",
+        "runner_up",
+        "margin_percent",
+        "p_value",
+        "distinguishable",
+        "marks",
+    ]
     fastest = [[0.0, 8.0, "3R-1W", 900.0, "2R-2W", 9.0, 0.2, False, ""],
                [1.0, 8.0, "1R-3W", 900.0, "2R-2W", 9.0, 0.0, True, "little"]]  # fmt: skip
     recommended = [[share, 8.0, "2R-2W", 990.0, "", None, None, None, ""] for share in (0.0, 1.0)]

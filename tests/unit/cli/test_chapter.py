@@ -1,14 +1,13 @@
 """`cassbook chapter`: mistakes are answered before anything is executed; the path of the page is printed."""
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import build
-from cassbook.cli.main import main
+from tests.helpers.command import cassbook
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, ["chapter", *arguments])
+    return cassbook("chapter", *arguments)
 
 
 @pytest.fixture(autouse=True)

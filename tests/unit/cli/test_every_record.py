@@ -1,11 +1,10 @@
 """Every answering command, given any record of the repository: an answer, or one message that says what reads it."""
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.records.kinds import RUN
 from cassbook.records.manifest import kind_of
+from tests.helpers.command import cassbook
 from tests.helpers.data import ROOT
 
 RECORDS = sorted(path for path in (ROOT / "data" / "records").iterdir() if path.is_dir())
@@ -28,7 +27,7 @@ COMMANDS = {
 
 def run(command, record, tmp_path):
     words = {"RECORD": str(record), "OUT": str(tmp_path / "out")}
-    return CliRunner().invoke(main, [words.get(word, word) for word in COMMANDS[command]])
+    return cassbook(*[words.get(word, word) for word in COMMANDS[command]])
 
 
 def check(result):
@@ -48,9 +47,8 @@ def test_a_record_of_an_experiment_is_answered_from_or_refused(record, command, 
 
 def test_a_refusal_says_which_commands_read_the_record(tmp_path):
     refused = run("stale", ROOT / "data" / "records" / "faults-5.0.9", tmp_path)
-    assert "is the record of an experiment, faults-all, and no record of `cassbook experiment staleness-three`" in (
-        refused.stderr
-    )
+    assert ", faults-all, " in refused.stderr
+    assert "no record of `cassbook experiment staleness-three`" in refused.stderr
     assert "what reads it: `cassbook show faults-5.0.9`" in refused.stderr
     ride = run("predict", ROOT / "data" / "records" / "shift-2.1.20", tmp_path)
     assert "is the record of an experiment, adviser-shift" in ride.stderr
@@ -61,9 +59,8 @@ def test_a_refusal_says_which_commands_read_the_record(tmp_path):
 def test_several_deployments_are_refused_with_what_works(command, tmp_path):
     refused = run(command, "distance-2.1.20", tmp_path)
     assert refused.exit_code == 2
-    assert "pick one deployment. `cassbook show` has each apart; `cassbook deploy DEPLOYMENT` predicts one" in (
-        refused.stderr
-    )
+    assert "pick one deployment" in refused.stderr
+    assert "`cassbook deploy DEPLOYMENT`" in refused.stderr
 
 
 @pytest.mark.slow

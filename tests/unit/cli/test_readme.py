@@ -4,11 +4,10 @@ import gzip
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.records.run import RecordedRun
 from tests.helpers import readme
+from tests.helpers.command import cassbook
 from tests.helpers.folder_of_logs import raw_text
 
 
@@ -44,6 +43,6 @@ def test_what_the_page_shows_on_recorded_data_works(command, logs, monkeypatch):
     program, *words = command.split()
     assert program == "cassbook"
     expanded = [name for word in words for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
-    done = CliRunner().invoke(main, expanded, catch_exceptions=False)
+    done = cassbook(*expanded, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert done.output.strip()

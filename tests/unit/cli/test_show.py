@@ -8,20 +8,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.lab.run import measure
 from cassbook.records import run as records
 from cassbook.shown import results as shown_results
+from tests.helpers.command import cassbook
 from tests.helpers.data import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
 QUICK = ROOT / "data" / "records" / "quick-2.1.20"
-
-
-def cassbook(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +69,7 @@ def test_a_cell_of_many_marks_or_a_long_name_fits_a_terminal_too():
 def test_a_log_that_failed_is_refused_with_the_command_that_reads_it():
     done = cassbook("show", ROOT / "tests" / "data" / "failed-logs" / "stress-2.1.20.log")
     assert done.exit_code == 2
-    assert "a whole test; `cassbook read --skip-damaged` reads what was printed" in done.stderr
+    assert "`cassbook read --skip-damaged`" in done.stderr
     assert "nothing was written" not in done.stderr
 
 
@@ -87,7 +82,8 @@ def test_samples_are_shown_and_where_only_logs_will_do_that_is_said(tmp_path):
     assert {row["ratio"] for row in json.loads(done.stdout)["figures"] if row["first_value"]} == {1.0}
     done = cassbook("advise", "--run", samples, "--threads", "10", "--reads", "0.5")
     assert done.exit_code == 2
-    assert "is what `cassbook read` wrote, which `show` and `report` take; give the log itself" in done.stderr
+    assert "is what `cassbook read` wrote" in done.stderr
+    assert "give the log itself" in done.stderr
 
 
 def test_json_and_csv_have_every_figure_with_both_bounds():

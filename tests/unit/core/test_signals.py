@@ -12,8 +12,7 @@ from contextlib import suppress
 import pytest
 
 from cassbook.core import signals
-from cassbook.core.signals import Interrupted, Terminated, heeded, held_back, let_through
-from cassbook.lab.engine.signals import Cleared
+from cassbook.core.signals import Cleared, Interrupted, Terminated, heeded, held_back, let_through
 from tests.helpers.data import ROOT
 
 

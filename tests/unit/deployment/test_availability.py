@@ -7,9 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassbook.core.errors import InputError
-from cassbook.deployment.availability import at_least, of_level, of_node
+from cassbook.deployment.availability import at_least, of_level, of_node, survives
+from cassbook.deployment.distances import placed, printed
+from cassbook.deployment.model import Model
+from cassbook.deployment.notation import parse
 
 PROBABILITIES = st.lists(st.floats(0, 1), min_size=1, max_size=6)
+TWO_CENTRES = "{[C], ([R1..R6]}, {R7..R12})"
 
 
 @settings(max_examples=60, deadline=None)
@@ -70,3 +74,37 @@ def test_repair_takes_its_part_of_the_time():
 def test_what_cannot_be_is_refused(ask, said):
     with pytest.raises(InputError, match=said):
         ask()
+
+
+def model(notation, level, replication, names=("us_west_2", "ca_central_1")):
+    placement = placed(parse(notation), list(names), printed())
+    if isinstance(replication, dict):
+        replication = dict(zip(placement.data_centres(), replication.values(), strict=True))
+    return Model(placement, level, replication=replication)
+
+
+@pytest.mark.parametrize(
+    ("level", "replication", "dead"),
+    [
+        ("QUORUM", {"a": 3, "b": 3}, 2),  # 4 of 6 are waited for
+        ("LOCAL_QUORUM", {"a": 3, "b": 3}, 1),  # 2 of 3 in the coordinator's centre
+        ("LOCAL_QUORUM", {"a": 5, "b": 3}, 2),
+        ("LOCAL_ONE", {"a": 3, "b": 1}, 2),
+        ("EACH_QUORUM", {"a": 5, "b": 3}, 1),  # the smaller centre decides
+        ("EACH_QUORUM", {"a": 5, "b": 2}, 0),
+        ("ALL", {"a": 3, "b": 3}, 0),
+        ("ONE", {"a": 3, "b": 3}, 5),
+        ("QUORUM", 3, 1),
+        ("EACH_QUORUM", 3, 1),  # no data centres: 2 of 3
+        ("QUORUM", 12, 5),
+        ("LOCAL_QUORUM", 12, 2),  # every node: 4 of 6 in the coordinator's centre
+    ],
+)
+def test_a_level_survives_the_replicas_it_does_not_wait_for(level, replication, dead):
+    assert survives(model(TWO_CENTRES, level, replication)) == dead
+
+
+def test_rows_with_too_few_replicas_near_the_coordinator_survive_less_than_none():
+    """Of four replicas in the ring R1 to R4, two near, LOCAL_QUORUM wants three near; some rows have one."""
+    few = model("{C, ([R1..R3]}, {R4, R5})", "LOCAL_QUORUM", 4)
+    assert survives(few) < 0

@@ -214,9 +214,9 @@ def test_replication_that_cannot_be_is_refused(text, message):
 
 
 def test_local_levels_need_a_replica_where_the_coordinator_is():
-    with pytest.raises(InputError, match=r"replicas in eu, where the coordinator R1 is: no row has a replica there"):
+    with pytest.raises(InputError, match=r"replicas in eu,.* R1 "):
         Model(UNEVEN, "LOCAL_ONE", replication={"us": 3})
-    with pytest.raises(InputError, match=r"round the ring .*SimpleStrategy.*give it by data centre, eu=3,us=3"):
+    with pytest.raises(InputError, match=r"SimpleStrategy.*eu=3,us=3"):
         Model(UNEVEN, "LOCAL_QUORUM", replication=3)
     assert Model(UNEVEN, "LOCAL_ONE", "R7", {"us": 3}).ways()[0].hold_ms == pytest.approx(NEAR / 2)
 

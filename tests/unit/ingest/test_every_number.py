@@ -6,10 +6,9 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.ingest.merge import read_logs
+from tests.helpers.command import cassbook
 from tests.helpers.data import LOGS
 
 #: Lines whose numbers are not read, and why.
@@ -103,7 +102,7 @@ def results_line(line, rows):
 
 def test_the_writes_of_a_mixed_test_of_2_1_are_read(tmp_path):
     log, to = LOGS / "stress-2.1.20" / "mixed.log", tmp_path / "out.parquet"
-    assert CliRunner().invoke(main, ["read", str(log), "--output", str(to)]).exit_code == 0
+    assert cassbook("read", log, "--output", to).exit_code == 0
     rows = pq.read_table(to).to_pylist()
     written = {row["statistic"]: row["value"] for row in rows if row["tag"] == "WRITE" and row["at_s"] is None}
     shown = re.search(r"latency 99th percentile +: \S+ \[READ:\S+, WRITE:(\S+)\]", log.read_text())

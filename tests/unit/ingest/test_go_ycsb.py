@@ -86,9 +86,9 @@ def test_the_folder_reads_it_as_a_cell(tmp_path):
 @pytest.mark.parametrize("skip", [False, True])
 def test_several_tests_are_refused(skip):
     both = log(FINAL | TOTAL)
-    with pytest.raises(InputError, match=rf"log, line {len(both) + 4}: a second test begins here"):
+    with pytest.raises(InputError, match=rf"log, line {len(both) + 4}: a second test"):
         read([*both, *both], skip)
-    with pytest.raises(InputError, match=r"log, line 3: a second test begins here \('READ' is in line 1"):
+    with pytest.raises(InputError, match=r"log, line 3: a second test .*line 1"):
         read([plain(FINAL)[0], "Starting test.", *plain(INTERIM)], skip)
 
 
@@ -147,7 +147,7 @@ def test_other_units_are_known_from_the_date(tmp_path, per_ms, unit):
 def test_an_implausible_date_is_refused_by_line(tmp_path, at):
     path = tmp_path / "raw.csv"
     path.write_text(f"READ,1716000000000,812\nREAD,{at},812\nREAD,1716000000001,812\n")
-    with pytest.raises(InputError, match=rf"raw\.csv, line 2: 'READ,{at},812'.* a date from 2000 to 2099"):
+    with pytest.raises(InputError, match=rf"raw\.csv, line 2: 'READ,{at},812'.*2000 to 2099"):
         read_logs([path], tmp_path / "out.parquet")
     report = read_logs([path], tmp_path / "out.parquet", Options(skip_damaged=True))
     assert report.content["rows"] == 2
@@ -162,7 +162,7 @@ def test_times_in_two_units_are_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="line 4: "):
         read_logs([path], tmp_path / "out.parquet")
     monkeypatch.setattr("cassbook.ingest.ycsb_lines.blocks.__defaults__", (69,))
-    with pytest.raises(InputError, match=r"times are in ms at first and, from a line after 3 on, in us since 1970"):
+    with pytest.raises(InputError, match=r"in ms .*line after 3 .*in us"):
         read_logs([path], tmp_path / "out.parquet", Options(skip_damaged=True))
 
 
@@ -193,7 +193,7 @@ SEVERAL = {
 @pytest.mark.parametrize("which", SEVERAL)
 def test_a_second_test_is_named_where_it_begins(which, skip):
     lines, line = SEVERAL[which]
-    with pytest.raises(InputError, match=rf"log, line {line}: a second test begins here"):
+    with pytest.raises(InputError, match=rf"log, line {line}: a second test"):
         read(lines, skip)
 
 

@@ -49,13 +49,13 @@ def test_a_unit_that_nothing_tells_is_said_to_be_assumed_in_what_show_prints():
 def test_a_unit_that_was_asked_for_against_the_comments_is_warned_of():
     histograms = read([*header(START_S, COMMENTS["cassandra-stress"][0]), *intervals()], unit="us")
     assert histograms.unit == "us"
-    assert "read in microseconds as --unit asks, but its comments (cassandra-stress) say" in histograms.notes[0]
+    assert "read in microseconds as --unit asks, but its comments (cassandra-stress)" in histograms.notes[0]
     assert read([*header(START_S, COMMENTS["YCSB"][0]), *intervals()], unit="us").notes == []
 
 
 def test_comments_of_two_units_ask_for_one():
     lines = [*header(START_S, "#[Latencies in milliseconds]"), "#[Logging for: READ]", *intervals()]
-    with pytest.raises(InputError, match=r"milliseconds \(line 1, .*\) and microseconds \(YCSB\); --unit says which"):
+    with pytest.raises(InputError, match=r"milliseconds \(line 1, .*microseconds \(YCSB\).*--unit"):
         read(lines)
     assert read(lines, unit="ms").unit == "ms"
 
@@ -107,7 +107,7 @@ def test_doubles_are_refused_by_name():
     doubles = base64.b64encode(struct.pack(">ii", 0x0C72124F, len(inner)) + inner).decode()
     assert doubles.startswith("DHIST")
     lines = [*header(START_S), line(0, 1, doubles), *intervals()]
-    with pytest.raises(InputError, match=r"x\.hlog, line 4: is a histogram of doubles"):
+    with pytest.raises(InputError, match=r"x\.hlog, line 4: .*doubles"):
         read(lines)
     histograms = read(lines, skip=True)
     assert (len(histograms.intervals), histograms.tally.count) == (3, 1)
@@ -120,7 +120,7 @@ def test_two_logs_in_a_file_are_of_one_run_only_if_they_measured_at_the_same_tim
     second = [*header(START_S + later_s, "#[Logging for: UPDATE]"), *intervals()]
     if later_s:
         for skip in (False, True):
-            with pytest.raises(InputError, match=rf"x\.hlog, line {len(first) + 1}: a second log begins here"):
+            with pytest.raises(InputError, match=rf"x\.hlog, line {len(first) + 1}: a second log"):
                 read([*first, *second], skip=skip)
     else:
         histograms = read([*first, *second])
@@ -129,7 +129,7 @@ def test_two_logs_in_a_file_are_of_one_run_only_if_they_measured_at_the_same_tim
 
 def test_two_logs_whose_times_both_begin_at_nothing_are_refused():
     undated = [HEADING, *intervals()]
-    with pytest.raises(InputError, match=r"x\.hlog, line 5: a second log begins here"):
+    with pytest.raises(InputError, match=r"x\.hlog, line 5: a second log"):
         read([*undated, *undated])
 
 
@@ -160,7 +160,7 @@ def test_a_time_that_is_no_date_is_named(what):
 
 def test_a_real_log_behind_itself_is_refused():
     lines = (LOGS / "ycsb-0.17.0" / "READ.hdr").read_text().splitlines()
-    with pytest.raises(InputError, match=rf"line {len(lines) + 1}: a second log begins here"):
+    with pytest.raises(InputError, match=rf"line {len(lines) + 1}: a second log"):
         read(lines + lines)
 
 

@@ -9,27 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from cassbook.bench import logs
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import OPERATIONS, SAMPLES
-from cassbook.ingest import clocks
+from cassbook.ingest import common
 from cassbook.ingest.common import Options
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.log import Log
 from cassbook.ingest.merge import read_logs
+from tests.helpers.command import cassbook
 from tests.helpers.data import LOGS
-
-
-def zstd(content):
-    out = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(out, "zstd") as stream:
-        stream.write(content)
-    return out.getvalue().to_pybytes()
-
+from tests.helpers.tool_logs import _BEGUN, easy_stress, zstd
 
 YCSB = LOGS / "ycsb-0.17.0"
 RAW = sorted([*YCSB.glob("raw*.txt"), *YCSB.glob("client-*.txt")])
@@ -41,7 +33,6 @@ RECOGNISED = {
     Format.STRESS: sorted(LOGS.glob("stress-*/*.log")),
 }
 PAIRS = [(path, form) for form, paths in RECOGNISED.items() for path in paths]
-_BEGUN = 1_700_000_000_000
 BAD = ["READ,17x,5", "READ,1600000000000", "REED,1600000000000,5", "READ, 1600000000000,5", "\x00\x01"]
 OURS = {"READ": "READ", "UPDATE": "UPDATE", "INSERT": "INSERT", "SCAN": "SCAN", "READ-MODIFY-WRITE": "RMW"}
 
@@ -55,33 +46,6 @@ def summed_by_ycsb(text):
 def read(paths, to, **options):
     report = read_logs([paths] if isinstance(paths, Path) else paths, to, Options(force=True, **options))
     return pq.read_table(to), "\n".join(report.lines)
-
-
-def easy_stress(path, rows=None):
-    """Parquet in the schema that cassandra-easy-stress declares; not written by it, for no registry has the tool.
-
-    One read, one write and one schema change; then a read that timed out on the client.
-    """
-    text = pa.field("t", pa.string(), nullable=False).type
-    columns = {
-        "operation": (["Select", "Mutation", "DDL", "Select"], text),
-        "success": ([True, True, True, False], pa.bool_()),
-        "failure_reason": (["", "", "", "DriverTimeoutException"], text),
-        "failure_stacktrace": (["", "", "", "at ..."], text),
-        "service_start_time_ms": (
-            [_BEGUN + 10, _BEGUN + 20, _BEGUN, _BEGUN + 1000],
-            pa.int64(),
-        ),
-        "service_duration_ns": ([1_500_250, 2_000_000, 9_000_000, 12_000_000_000], pa.int64()),
-        "request_start_time_ms": (
-            [_BEGUN + 4, _BEGUN + 20, _BEGUN, _BEGUN + 900],
-            pa.int64(),
-        ),
-        "request_duration_ns": ([7_500_250, 2_000_000, 9_000_000, 12_100_000_000], pa.int64()),
-    }
-    table = pa.table({name: pa.array((rows or {}).get(name, values), kind) for name, (values, kind) in columns.items()})
-    pq.write_table(table, path)
-    return path
 
 
 def test_there_are_samples_of_every_format():
@@ -174,7 +138,7 @@ def test_a_compressed_log_gives_the_same(tmp_path, pack):
 def test_a_compressed_log_that_is_cut_short_is_refused(tmp_path, pack):
     packed = tmp_path / "raw.packed"
     packed.write_bytes(pack((YCSB / "raw.txt").read_bytes())[:-200])
-    with pytest.raises(InputError, match=r"raw\.packed: its compression is damaged or cut short"):
+    with pytest.raises(InputError, match=r"raw\.packed: .*damaged"):
         read(packed, tmp_path / "out.parquet")
     assert not list(tmp_path.glob("out*"))
 
@@ -185,11 +149,11 @@ def test_a_damaged_line_stops_with_file_and_line_and_leaves_nothing(tmp_path, ba
     place = next(i for i, line in enumerate(lines) if line.startswith("UPDATE,")) + 7
     damaged = tmp_path / "damaged.txt"
     damaged.write_text("\n".join([*lines[:place], bad, *lines[place:]]) + "\n")
-    done = CliRunner().invoke(main, ["read", str(damaged), "--to", str(tmp_path / "out.parquet")])
+    done = cassbook("read", damaged, "--to", tmp_path / "out.parquet")
     assert done.exit_code == 2
     assert f"damaged.txt, line {place + 1}: {bad!r}" in done.output
     assert [p.name for p in tmp_path.iterdir()] == ["damaged.txt"]
-    skipped = CliRunner().invoke(main, ["read", str(damaged), "--to", str(tmp_path / "out.parquet"), "--skip-damaged"])
+    skipped = cassbook("read", damaged, "--to", tmp_path / "out.parquet", "--skip-damaged")
     assert skipped.exit_code == 0
     assert "1 damaged lines left out" in skipped.output
     assert f"line {place + 1}: {bad!r}" in skipped.output
@@ -223,14 +187,14 @@ def test_an_operation_of_easy_stress_that_is_not_known_to_read_or_write_is_unkno
 
 def test_an_easy_stress_log_without_a_read_or_a_write_names_what_it_has(tmp_path):
     path = easy_stress(tmp_path / "log.parquet", {"operation": ["Deletion", "Deletion", "DDL", "Deletion"]})
-    with pytest.raises(InputError, match="it has Deletion 3, DDL 1, and samples have a place for READ, UPDATE"):
+    with pytest.raises(InputError, match=r"it has Deletion 3, DDL 1, .*READ, UPDATE"):
         read(path, tmp_path / "out.parquet")
 
 
 def test_parquet_of_an_older_easy_stress_is_refused_by_name(tmp_path):
     columns = ("operation", "success", "failure_reason", "failure_stacktrace", "start_time_ms", "duration_ns")
     pq.write_table(pa.table({name: [] for name in columns}), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="is of an older easy-cass-stress, which has one time per request"):
+    with pytest.raises(InputError, match="older easy-cass-stress"):
         read(tmp_path / "x.parquet", tmp_path / "out.parquet")
 
 
@@ -245,7 +209,7 @@ def test_a_row_of_easy_stress_with_a_negative_time_is_damaged(tmp_path):
 
 def test_other_parquet_is_refused_with_the_columns_it_lacks(tmp_path):
     pq.write_table(pa.table({"operation": ["READ"]}), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"not of cassandra-easy-stress \(no column success, failure_reason"):
+    with pytest.raises(InputError, match=r"cassandra-easy-stress .*success, failure_reason"):
         read(tmp_path / "x.parquet", tmp_path / "out.parquet")
 
 
@@ -269,7 +233,7 @@ def shifted(path, to, ms):
 
 def test_clients_that_did_not_run_together_are_refused_unless_told(tmp_path):
     late = shifted(YCSB / "client-2.txt", tmp_path / "late.txt", 60_000)
-    with pytest.raises(InputError, match=r"late\.txt begins \d\d\.\d+ s after .*client-1\.txt ends.*--clocks-apart"):
+    with pytest.raises(InputError, match=r"late\.txt .*\d\d\.\d+ s .*client-1\.txt.*--clocks-apart"):
         read([YCSB / "client-1.txt", late], tmp_path / "out.parquet")
     assert not list(tmp_path.glob("out*"))
     table, report = read([YCSB / "client-1.txt", late], tmp_path / "out.parquet", clocks_apart=True)
@@ -304,14 +268,14 @@ def test_clocks_of_clients_that_began_far_apart():
         return Log(tally, "", None, rows=1, first_us=from_us + first_us, last_us=from_us + last_us)
 
     logs = [log(1_000_000, 9_000_000), log(5_000_000, 12_000_000)]
-    assert clocks.epochs_us(logs, apart=False) == [begun_us + 1_000_000] * 2
-    assert clocks.epochs_us(logs, apart=True) == [begun_us + 1_000_000, begun_us + 5_000_000]
+    assert common.epochs_us(logs, apart=False) == [begun_us + 1_000_000] * 2
+    assert common.epochs_us(logs, apart=True) == [begun_us + 1_000_000, begun_us + 5_000_000]
     with pytest.raises(InputError, match=r"begins 1\.000 s after"):
-        clocks.epochs_us([*logs, log(10_000_000, 11_000_000)], apart=False)
+        common.epochs_us([*logs, log(10_000_000, 11_000_000)], apart=False)
     for year, from_us in (("1970-01-01", 0), ("55840-", begun_us * 1000)):
         with pytest.raises(InputError, match=f"was sent on {year}.*--clocks-apart"):
-            clocks.epochs_us([log(0, 5, from_us)], apart=False)
-        assert clocks.epochs_us([log(0, 5, from_us)], apart=True) == [from_us]
+            common.epochs_us([log(0, 5, from_us)], apart=False)
+        assert common.epochs_us([log(0, 5, from_us)], apart=True) == [from_us]
 
 
 @pytest.mark.parametrize(
@@ -370,7 +334,7 @@ def test_a_full_disk_is_the_output_s_fault_not_the_log_s(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pyarrow.ipc.RecordBatchStreamWriter.write_batch", full)
-    with pytest.raises(LaboratoryError, match=rf"^{re.escape(str(tmp_path))}: cannot be written to \(No space left"):
+    with pytest.raises(LaboratoryError, match=rf"^{re.escape(str(tmp_path))}: .*No space left"):
         read(YCSB / "raw.txt", tmp_path / "out.parquet")
     assert not list(tmp_path.iterdir())
 
@@ -380,7 +344,7 @@ def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cassbook.ingest.samples.Writer.add", interrupted)
-    done = CliRunner().invoke(main, ["read", str(YCSB / "raw.txt"), "--to", str(tmp_path / "out.parquet")])
+    done = cassbook("read", YCSB / "raw.txt", "--to", tmp_path / "out.parquet")
     assert done.exit_code == 130
     assert "interrupted; nothing was written" in done.output
     assert not list(tmp_path.iterdir())

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassbook.ingest.merge import read_logs
-from tests.unit.ingest.test_ycsb_texts import CONSOLE, JAVA, YCSB
+from tests.helpers.ycsb_console import CONSOLE, JAVA, YCSB
 
 _BEGUN_MS = 1_600_000_000_000
 NAMES = ["READ", "UPDATE", "INSERT", "SCAN", "READ-FAILED", "UPDATE-FAILED", "VERIFY", "CLEANUP"]

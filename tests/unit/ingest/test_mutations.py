@@ -15,7 +15,7 @@ from cassbook.ingest.folder import open_run
 from cassbook.ingest.merge import read_logs
 from tests.helpers import console_of_stress
 from tests.helpers.data import LOGS
-from tests.unit.ingest.test_ingest import easy_stress, zstd
+from tests.helpers.tool_logs import easy_stress, zstd
 
 PATHS = sorted(path for path in LOGS.glob("*/*") if path.is_file())
 SAMPLES = [*(f"{path.parent.name}/{path.name}" for path in PATHS), "easy-stress.parquet", "raw.txt.gz", "raw.txt.zst"]

@@ -15,7 +15,7 @@ from cassbook.ingest.formats import Format
 from cassbook.ingest.merge import read_logs
 from cassbook.ingest.on_dask import read_operations_on
 from tests.helpers.data import LOGS
-from tests.unit.ingest.test_ingest import easy_stress
+from tests.helpers.tool_logs import easy_stress
 
 YCSB = LOGS / "ycsb-0.17.0"
 CLIENTS = [YCSB / "client-1.txt", YCSB / "client-2.txt"]

@@ -6,7 +6,9 @@ import pytest
 
 from cassbook.core.errors import InputError
 from cassbook.ingest.operations import Meanings, operation_of
-from tests.unit.ingest.test_shown_logs import LOGS, operation, run, shown, stress, summary
+from tests.helpers.command import cassbook
+from tests.helpers.data import LOGS
+from tests.helpers.tool_logs import operation, shown, stress, summary
 
 HEADING = "file,engine,threads,read_cl,write_cl,read_share,block"
 
@@ -17,11 +19,11 @@ def test_reads_of_two_kinds_are_not_averaged_with_their_whole(tmp_path):
     whole = rows["all reads"]
     assert (whole["latency_us"], whole["throughput_per_s"], whole["operations"]) == (2900, 200, 2000)
     assert (rows["READ"]["latency_us"], rows["READ"]["throughput_per_s"]) == (900, 100)
-    compared = run("compare", path, path, "--format", "json")
+    compared = cassbook("compare", path, path, "--format", "json")
     values = {row["operation"]: row["first_value"] for row in json.loads(compared.stdout)["figures"]
               if row["figure"] == "latency_us"}  # fmt: skip
     assert values == {"all reads": 2900, "READ": 900, "SCAN": 4900}
-    assert "1 cell in 1 block" in run("show", path).output
+    assert "1 cell in 1 block" in cassbook("show", path).output
     (tmp_path / "logs.csv").write_text(f"{HEADING}\nsummary.txt,2.1.20,4,ONE,ALL,1,1\n")
     rows, _ = shown(tmp_path)
     assert rows["all reads"]["level"] == rows["SCAN of all reads"]["level"] == "ONE"
@@ -37,8 +39,8 @@ def test_logs_in_one_table_are_not_repeats_of_each_other(tmp_path):
         ]
         summary(folder, *parts, throughput=throughput)
     written = tmp_path / "both.parquet"
-    assert run("read", *(folder / "summary.txt" for folder in folders), "--output", written).exit_code == 0
-    cells = json.loads(run("show", written, "--format", "json").stdout)["cells"]
+    assert cassbook("read", *(folder / "summary.txt" for folder in folders), "--output", written).exit_code == 0
+    cells = json.loads(cassbook("show", written, "--format", "json").stdout)["cells"]
     whole = {cell["condition"]: cell["throughput_per_s"] for cell in cells if cell["operation"] == "workload mixed"}
     assert whole == {"log one/summary.txt": 100, "log two/summary.txt": 400}
 
@@ -122,12 +124,12 @@ def test_what_a_user_says_has_to_fit_the_log(tmp_path):
         (["--reads", "batch"], "operations of raw.txt are known by its tool"),
         (["--unit", "ms"], "--unit: is for HdrHistogram logs"),
     ):
-        refused = run("show", raw, *options)
+        refused = cassbook("show", raw, *options)
         assert refused.exit_code == 2
         assert words in refused.output
     profile = tmp_path / "p.yaml"
     profile.write_text("queries:\n  other: {cql: select x from t}\n")
-    refused = run("show", stress(tmp_path, "simple1"), "--stress-profile", profile)
+    refused = cassbook("show", stress(tmp_path, "simple1"), "--stress-profile", profile)
     assert refused.exit_code == 2
     assert "has no query of stress.log, whose operations are simple1" in refused.output
 
@@ -148,7 +150,7 @@ def test_a_share_that_unknown_names_cannot_make_is_noted(tmp_path):
 def test_an_index_that_a_spreadsheet_damaged_is_refused(tmp_path, text, words):
     stress(tmp_path, "READ")
     (tmp_path / "logs.csv").write_bytes(text.encode("latin-1"))
-    refused = run("show", tmp_path)
+    refused = cassbook("show", tmp_path)
     assert refused.exit_code == 2
     assert words in refused.output
 
@@ -157,7 +159,7 @@ def test_tests_of_one_log_may_be_named_by_threads(tmp_path):
     stress(tmp_path, "READ", threads=(4, 8))
     rows = "".join(f"stress.log;2.1.20;{n};ONE;ONE;1;1\n" for n in (4, 8))
     (tmp_path / "logs.csv").write_text(f"sep=;\n{HEADING.replace(',', ';').title()}\n{rows}")
-    cells = json.loads(run("show", tmp_path, "--format", "json").stdout)["cells"]
+    cells = json.loads(cassbook("show", tmp_path, "--format", "json").stdout)["cells"]
     assert {cell["threads"]: cell["latency_us"] for cell in cells} == {4: 2000, 8: 4000}
 
 

@@ -1,28 +1,18 @@
 """Console logs of cassandra-stress: every release's numbers, locales, several tests in a file, console text, errors."""
 
-import io
 import re
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
-from cassbook.ingest import stress
-from cassbook.ingest.damage import Tally
-from tests.helpers.console_of_stress import LOCALES, RELEASES, Measured, Numbers, heading, log, row
+from tests.helpers.command import cassbook
+from tests.helpers.console_of_stress import LOCALES, RELEASES, Measured, Numbers, heading, log, read_stress, row
 from tests.helpers.data import LOGS
 
 ENGLISH, GERMAN = Numbers(), Numbers(",", ".")
 WRITES = Measured(12_345, (31, 22, 61, 9_953, 12_017, 24_173), 1_234_567, 4_321)
 READS = Measured(999, (8, 6, 19, 41, 223, 1_019), 72_556)
 BOTH = Measured(13_344, (25, 20, 58, 8_000, 11_000, 24_173), 1_307_123, 4_321)
-
-
-def read(lines, *, skip=False):
-    content = "\n".join(lines).encode() + b"\n"
-    return stress.read(io.BytesIO(content), Tally(Path("x.log"), skip, stress.EXPECTED))
 
 
 def whole(figures, threads=None):
@@ -38,7 +28,7 @@ def one_test(say=ENGLISH, release="4.0", threads=40, tag="WRITE", measured=WRITE
 @pytest.mark.parametrize("locale", LOCALES)
 def test_numbers_of_every_release_in_every_locale(locale, release):
     say = Numbers(*LOCALES[locale])
-    figures = read(log([(40, {"READ": READS, "WRITE": WRITES}, BOTH)], say, release))
+    figures = read_stress(log([(40, {"READ": READS, "WRITE": WRITES}, BOTH)], say, release))
     found = whole(figures)
     for tag, one in (("READ", READS), ("WRITE", WRITES), ("total", BOTH)):
         assert found[tag, "throughput"] == one.rate
@@ -57,7 +47,7 @@ def test_numbers_of_every_release_in_every_locale(locale, release):
 
 def test_each_figure_knows_its_line():
     lines = one_test()
-    for figure in read(lines).rows:
+    for figure in read_stress(lines).rows:
         if figure.statistic == "p99.9" and figure.at_s is None:
             assert lines[figure.line - 1].startswith("Latency 99.9th")
 
@@ -65,15 +55,15 @@ def test_each_figure_knows_its_line():
 def test_a_full_stop_that_may_be_either_is_refused_and_not_skipped():
     lines = ["Results:", "Op rate                   :    4.658 op/s  [insert: 4.658 op/s]", "END"]
     for skip in (False, True):
-        with pytest.raises(InputError, match=r"x\.log, line 2: 4\.658 may be thousands or a decimal.*LC_ALL=C"):
-            read(lines, skip=skip)
+        with pytest.raises(InputError, match=r"x\.log, line 2: 4\.658 .*LC_ALL=C"):
+            read_stress(lines, skip=skip)
 
 
 def test_a_log_that_shows_both_signs_alike_is_refused_and_not_skipped():
     lines = ["Results:", "Latency mean              :    0.8 ms", "Latency median            :    0,6 ms", "END"]
     for skip in (False, True):
-        with pytest.raises(InputError, match=r"x\.log, line 3: has a decimal comma, line 2 the other sign"):
-            read(lines, skip=skip)
+        with pytest.raises(InputError, match=r"x\.log, line 3: .*decimal comma, line 2 "):
+            read_stress(lines, skip=skip)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +73,9 @@ def test_a_log_that_shows_both_signs_alike_is_refused_and_not_skipped():
 def test_a_number_in_another_notation_than_the_log_s_is_damaged(say, wrong):
     lines = [re.sub(r"^(Op rate +: +).*", rf"\g<1>{wrong}", line) for line in one_test(say)]
     place = next(n for n, line in enumerate(lines, start=1) if line.startswith("Op rate"))
-    with pytest.raises(InputError, match=rf"x\.log, line {place}: 'Op rate.*notation of the whole log"):
-        read(lines)
-    figures = read(lines, skip=True)
+    with pytest.raises(InputError, match=rf"x\.log, line {place}: 'Op rate.*notation"):
+        read_stress(lines)
+    figures = read_stress(lines, skip=True)
     assert ("total", "throughput") not in whole(figures)
     assert whole(figures)["total", "p99.9"] == 1_201_700
     assert figures.tally.count == 1
@@ -97,7 +87,7 @@ def test_a_number_in_another_notation_than_the_log_s_is_damaged(say, wrong):
 def test_a_unit_that_cassandra_stress_does_not_print_is_damaged(line):
     lines = [line if text.startswith("Latency mean") else text for text in one_test()]
     with pytest.raises(InputError, match=r"'Latency mean"):
-        read(lines)
+        read_stress(lines)
 
 
 @pytest.mark.parametrize(
@@ -109,16 +99,16 @@ def test_what_looks_like_a_figure_and_cannot_be_read_is_damaged(old, new):
     lines = [line.replace(old, new, 1) for line in one_test()]
     if new:
         with pytest.raises(InputError, match="is damaged"):
-            read(lines)
+            read_stress(lines)
     else:
-        assert ("total", "max") not in whole(read(lines))
-        assert read(lines).tally.texts == read(one_test()).tally.texts + 1
+        assert ("total", "max") not in whole(read_stress(lines))
+        assert read_stress(lines).tally.texts == read_stress(one_test()).tally.texts + 1
 
 
 def test_an_interval_without_a_heading_is_damaged():
     lines = [line for line in one_test() if line != heading("4.0")]
     with pytest.raises(InputError, match=r"'total, "):
-        read(lines)
+        read_stress(lines)
 
 
 def test_a_row_of_a_decimal_comma_that_lost_a_digit_is_damaged():
@@ -126,8 +116,8 @@ def test_a_row_of_a_decimal_comma_that_lost_a_digit_is_damaged():
     place = lines.index(row("total", 2, WRITES, GERMAN))
     lines[place] = lines[place].replace("2,0,", "2,,", 1)
     with pytest.raises(InputError, match=rf"line {place + 1}: 'total, "):
-        read(lines)
-    assert {figure.at_s for figure in read(lines, skip=True).rows if figure.tag == "total"} == {None, 1}
+        read_stress(lines)
+    assert {figure.at_s for figure in read_stress(lines, skip=True).rows if figure.tag == "total"} == {None, 1}
 
 
 SETTINGS = ["******************** Stress Settings ********************", "Command:", "  Type: write", "  Count: -1"]
@@ -147,8 +137,8 @@ def test_a_second_test_is_refused_with_its_line_and_not_skipped(kind, ended):
     first = one_test() if ended else one_test()[:-1]
     first += ["", "real\t0m33.1s", "$ cassandra-stress write n=1000000"]
     for skip in (False, True):
-        with pytest.raises(InputError, match="a second test begins here") as refused:
-            read(first + SECOND[kind], skip=skip)
+        with pytest.raises(InputError, match="a second test") as refused:
+            read_stress(first + SECOND[kind], skip=skip)
         line = int(re.search(r"line (\d+): a second", str(refused.value))[1])
         assert len(first) < line <= len(first) + 3
         assert f"lines 1 to {line - 1}, and those from {line} on" in str(refused.value)
@@ -156,28 +146,28 @@ def test_a_second_test_is_refused_with_its_line_and_not_skipped(kind, ended):
 
 def test_intervals_alone_of_two_tests_are_refused():
     rows = [heading("4.0"), *(row("total", second, WRITES, ENGLISH) for second in (1, 2, 3, 1, 2))]
-    with pytest.raises(InputError, match=r"x\.log, line 5: a second test begins here"):
-        read(rows, skip=True)
+    with pytest.raises(InputError, match=r"x\.log, line 5: a second test"):
+        read_stress(rows, skip=True)
 
 
 def test_two_series_one_behind_the_other_are_refused():
     series = log([(4, {"READ": READS}, READS), (8, {"READ": READS}, READS)], ENGLISH, "4.0")
     with pytest.raises(InputError, match=rf"line {len(series) + 1}: a second test"):
-        read(series + series)
+        read_stress(series + series)
 
 
 def test_a_series_behind_a_single_test_that_was_cut_short_is_refused():
     first = one_test(threads=4)[2:-1]
     series = log([(8, {"READ": READS}, READS), (16, {"READ": READS}, READS)], ENGLISH, "4.0")[2:]
-    with pytest.raises(InputError, match=rf"line {len(first) + 1}: a second test begins here"):
-        read(first + series, skip=True)
+    with pytest.raises(InputError, match=rf"line {len(first) + 1}: a second test"):
+        read_stress(first + series, skip=True)
 
 
 def test_a_series_is_one_test_of_each_thread_count():
     tests = [(4, {"READ": READS}, READS), (8, {"READ": WRITES}, WRITES), (16, {"READ": BOTH}, BOTH)]
     lines = log(tests, ENGLISH, "4.0")
     lines.insert(lines.index("Running with 8 threadCount"), "Sleeping for 15s")
-    figures = read(lines)
+    figures = read_stress(lines)
     for threads, _, measured in tests:
         assert whole(figures, threads)["total", "p99.9"] == measured.tenths[4] * 100
         assert whole(figures, threads)["READ", "throughput"] == measured.rate
@@ -191,10 +181,10 @@ def test_console_text_is_passed_over_and_counted():
         "Failed to connect over JMX; not collecting these stats", "Server is overloaded, retry 3/10 times",
     ]  # fmt: skip
     lines = one_test()
-    before = read(lines)
+    before = read_stress(lines)
     for place in range(len(lines) - 1, 3, -1):
         lines[place:place] = texts
-    figures = read([*SETTINGS, *lines, "real\t0m33.1s", "user\t0m1.0s"])
+    figures = read_stress([*SETTINGS, *lines, "real\t0m33.1s", "user\t0m1.0s"])
     assert [str(figure[:-1]) for figure in figures.rows] == [str(figure[:-1]) for figure in before.rows]
     assert figures.tally.texts == before.tally.texts + len(SETTINGS) + len(texts) * (len(one_test()) - 4) + 2
     assert f"{figures.tally.texts:,} lines of console text passed over" in "\n".join(figures.report())
@@ -204,15 +194,15 @@ FAILED = "Operation x10 on key(s) [4b30]: Error executing: (WriteTimeoutExceptio
 
 
 def test_errors_are_counted_from_every_line_that_tells_of_them():
-    assert whole(read(one_test()))["total", "errors"] == WRITES.errors
+    assert whole(read_stress(one_test()))["total", "errors"] == WRITES.errors
     without = [line for line in one_test() if not line.startswith("Total errors")]
-    assert whole(read(without))["total", "errors"] == 2 * WRITES.errors  # of two intervals
+    assert whole(read_stress(without))["total", "errors"] == 2 * WRITES.errors  # of two intervals
     no_column = [line for line in without if not line.startswith(("total,", "type"))]
     told = [*no_column[:4], FAILED, FAILED, FAILED, *no_column[4:]]
-    assert whole(read(told))["total", "errors"] == 3
+    assert whole(read_stress(told))["total", "errors"] == 3
     none = one_test(measured=READS)
-    assert "2 lines tell of an operation that failed, its results count 0" in " ".join(
-        read([none[0], FAILED, FAILED, *none[1:]]).notes
+    assert "2 lines tell of an operation that failed" in " ".join(
+        read_stress([none[0], FAILED, FAILED, *none[1:]]).notes
     )
 
 
@@ -221,17 +211,17 @@ def test_errors_are_counted_from_every_line_that_tells_of_them():
     ["total,interval_op_rate,interval_key_rate,latency,95th,99.9th,elapsed_time", "ops       ,    op/s,   key/s, mean"],
 )
 def test_a_log_of_a_release_before_2_1_is_refused_by_name(line):
-    with pytest.raises(InputError, match=r"x\.log, line 2: .* is of cassandra-stress before 2\.1"):
-        read(["Created keyspaces. Sleeping 1s for propagation.", line, "22479,2247,2247,20.2,50.6,329.4,10", "END"])
+    with pytest.raises(InputError, match=r"x\.log, line 2: .*before 2\.1"):
+        read_stress(["Created keyspaces.", line, "22479,2247,2247,20.2,50.6,329.4,10", "END"])
 
 
 def test_the_command_refuses_and_reads(tmp_path):
     (tmp_path / "german.log").write_text("\n".join(one_test(GERMAN)) + "\n")
-    done = CliRunner().invoke(main, ["show", str(tmp_path / "german.log")])
+    done = cassbook("show", tmp_path / "german.log")
     assert done.exit_code == 0
     assert "12345" in done.output
     (tmp_path / "two.log").write_text("\n".join(one_test() + one_test()) + "\n")
-    done = CliRunner().invoke(main, ["show", str(tmp_path / "two.log")])
+    done = cassbook("show", tmp_path / "two.log")
     assert done.exit_code == 2
     assert "a second test begins here" in done.output
 
@@ -239,6 +229,6 @@ def test_the_command_refuses_and_reads(tmp_path):
 @pytest.mark.parametrize("name", ["stress-2.1.20/mixed.log", "stress-3.11.4/fixed.log"])
 def test_a_real_log_behind_itself_is_refused(name):
     lines = (LOGS / name).read_text().splitlines()
-    assert read(lines).rows
-    with pytest.raises(InputError, match="a second test begins here"):
-        read(lines + lines)
+    assert read_stress(lines).rows
+    with pytest.raises(InputError, match="a second test"):
+        read_stress(lines + lines)

@@ -50,7 +50,7 @@ def test_checks_of_data_integrity_are_left_out_and_counted(tmp_path):
     assert pq.read_table(tmp_path / "out.parquet")["operation"].to_pylist() == ["READ"] * 30
     (log,) = report.content["logs"]
     assert (log["left_out"], log["text_lines"], log["damaged_lines"]) == ({"VERIFY": 30}, 1, 0)
-    assert "VERIFY: a check of what was read, inside the client; no request" in log["notes"]
+    assert "VERIFY: a check of what was read" in log["notes"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -81,7 +81,7 @@ def test_several_tests_in_one_file_are_refused_with_the_line(tmp_path, which, sk
     first, second, texts = BOTH[which]
     line = len(first) + texts + 1
     path = write(tmp_path / "raw.txt", [*first, *second])
-    with pytest.raises(InputError, match=rf"raw\.txt, line {line}: a second test begins here .*tail -n \+{line}`"):
+    with pytest.raises(InputError, match=rf"raw\.txt, line {line}: a second test .*tail -n \+{line}`"):
         read_logs([path], tmp_path / "out.parquet", Options(skip_damaged=skip))
     assert not (tmp_path / "out.parquet").exists()
     for number, lines in enumerate((first, second)):
@@ -94,7 +94,7 @@ def test_partitions_find_a_second_test_at_its_line_in_the_file(tmp_path):
     lines = [*TEXTS, *block("READ", 60), *sums("READ")]
     path = write(tmp_path / "raw.txt", [*lines, *lines])
     parts = partitions({path: Format.YCSB_RAW}, 500)
-    with pytest.raises(InputError, match=rf"line {len(lines) + len(TEXTS) + 1}: a second test begins here"):
+    with pytest.raises(InputError, match=rf"line {len(lines) + len(TEXTS) + 1}: a second test"):
         _merged(parts, [survey(part) for part in parts], Options())
     write(path, [*block("READ", 60), *(f"UPDATE,{_BEGUN_MS * 1000},{us}" for us in range(60))])
     parts = partitions({path: Format.YCSB_RAW}, 200)
@@ -186,10 +186,10 @@ def test_a_second_test_without_a_heading_is_refused_with_its_line(tmp_path, monk
         assert report.content["logs"][0]["clock_set_back_s"] == 0.09
         return
     monkeypatch.setattr("cassbook.ingest.ycsb_lines.blocks.__defaults__", (size,))
-    with pytest.raises(InputError, match=rf"raw\.txt, line {line}: a second test begins here .*tail -n \+{line}`"):
+    with pytest.raises(InputError, match=rf"raw\.txt, line {line}: a second test .*tail -n \+{line}`"):
         read_logs([path], tmp_path / "out.parquet", Options(skip_damaged=skip))
     pieces = partitions({path: Format.YCSB_RAW}, 10_000)
-    with pytest.raises(InputError, match=rf"line {line}: a second test begins here"):
+    with pytest.raises(InputError, match=rf"line {line}: a second test"):
         _merged(pieces, [survey(piece) for piece in pieces], Options())
 
 
@@ -224,5 +224,5 @@ def test_rows_behind_what_a_test_prints_first_are_no_second(tmp_path, front):
 )
 def test_a_log_of_operations_without_a_place_names_them(tmp_path, lines, named):
     path = write(tmp_path / "raw.txt", lines)
-    with pytest.raises(InputError, match=rf"it has {named}, and samples have a place for READ, UPDATE, .*only"):
+    with pytest.raises(InputError, match=rf"it has {named}, .*READ, UPDATE"):
         read_logs([path], tmp_path / "out.parquet")

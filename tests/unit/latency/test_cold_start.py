@@ -6,14 +6,8 @@ import pytest
 
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.latency import cold_start
-
-
-def samples_of(bin_means_us, per_bin=20, bin_ms=50, start_s=3.0, spread=0.01):
-    """Samples whose bins have these means: `per_bin` operations each, by turns above and below the mean."""
-    means = np.repeat(np.asarray(bin_means_us, dtype=float), per_bin)
-    started_s = start_s + np.arange(means.size) * bin_ms / per_bin / 1000
-    latency_us = means * (1 + spread * np.where(np.arange(means.size) % 2, 1, -1))
-    return pd.DataFrame({"cell_id": "a", "started_s": started_s, "latency_us": latency_us, "outcome": "ok"})
+from tests.helpers.cold_cells import SampledRun, cold, noise, samples_of
+from tests.helpers.made_cells import make_cells
 
 
 @pytest.fixture
@@ -133,3 +127,27 @@ def test_short_series_and_bad_bins_are_refused(settled_us):
         cold_start.cold_start(samples_of(settled_us[:11]))
     with pytest.raises(InputError, match="positive"):
         cold_start.series(samples_of(settled_us), bin_ms=0)
+
+
+def test_the_drain_tells_nothing_of_the_beginning():
+    drain = samples_of(np.linspace(1000, 100, 55)).assign(phase="drain")
+    drain["started_s"] += 3.0
+    steady = samples_of(noise(60)).assign(phase="steady")
+    run = SampledRun(make_cells(cold("warm", "warm")), {"warm": pd.concat([steady, drain], ignore_index=True)})
+    assert len(cold_start.series_of(run, run.cells, 50)["warm"]) == 60
+
+
+def test_a_cold_cell_is_held_against_the_warm_one_of_its_block():
+    cells = make_cells(cold("warm", "warm"), cold("slow", "restarted_server"), cold("other", "cold_pages", block=1))
+    times = {"warm": 1, "slow": 5, "other": 7}
+    run = SampledRun(cells, {name: samples_of(noise(60) * factor) for name, factor in times.items()})
+    times_warm = cold_start.against_warm(run).set_index("cell_id")["times_warm"]
+    assert times_warm["slow"] == pytest.approx(5, rel=0.02)
+    assert times_warm[["warm", "other"]].isna().all()
+
+
+def test_the_first_and_the_last_second_of_a_warm_up():
+    cells = make_cells({"cell_id": "up", "kind": "warmup"})
+    slow_first = samples_of(np.r_[np.full(20, 6000.0), np.full(60, 1000.0)])
+    (series,) = cold_start.warm_ups(SampledRun(cells, {"up": slow_first}))
+    assert cold_start.first_and_last_us(series) == pytest.approx((6000, 1000))

@@ -2,51 +2,21 @@
 
 import json
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
-from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.latency.comparison import FIGURES, choose, compare
+from cassbook.latency.comparison import choose, compare
 from cassbook.latency.percentiles import TooFew
 from cassbook.records.run import RecordedRun
 from cassbook.shown import comparison as shown
+from tests.helpers.command import cassbook
+from tests.helpers.compared_runs import blocks, run
 from tests.helpers.data import ROOT
-
-
-@dataclass
-class Made:
-    """A run that has nothing but statistics."""
-
-    name: str
-    statistics: pd.DataFrame
-    manifest: dict = field(default_factory=dict)
-    parts: pd.DataFrame | None = None
-    notes: tuple = ()
-
-
-def run(name, *rows, engine="2.1.20"):
-    blank = {"kind": "pure", "workload": "", "condition": "", "engine": engine, "threads": 100, "read_share": 1.0}
-    blank |= {"read_cl": "ONE", "write_cl": "ONE", "rate_per_s": np.nan, "block": 1, "latency_us": 1000.0}
-    table = pd.DataFrame([blank | row for row in rows])
-    for figure in FIGURES:
-        name_, unit = (figure.removesuffix("_per_s"), "per_s") if figure.endswith("_per_s") else (figure[:-3], "us")
-        base = table["latency_us"] if not figure.startswith("response") else np.nan
-        for column, factor in ((figure, 1.0), (f"{name_}_low_{unit}", 0.9), (f"{name_}_high_{unit}", 1.1)):
-            if column not in table.columns:
-                table[column] = base * factor
-    return Made(name, table)
-
-
-def blocks(*latencies, **row):
-    return [{"block": number, "latency_us": value, **row} for number, value in enumerate(latencies, start=1)]
 
 
 def figure(comparison, name="latency_us"):
@@ -194,13 +164,13 @@ def test_nothing_in_common_is_refused():
 
 def test_the_command_takes_names_and_folders():
     folder = RecordedRun("quick-2.1.20").folder
-    result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", str(folder), "--format", "json"])
+    result = cassbook("compare", "quick-2.1.20", folder, "--format", "json")
     assert result.exit_code == 0, result.output
     content = json.loads(result.output)
     assert content["only_first"] == content["only_second"] == []
     assert {row["ratio"] for row in content["figures"]} == {1.0}
     assert not any(row["distinguishable"] for row in content["figures"])
-    result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", "nowhere"])
+    result = cassbook("compare", "quick-2.1.20", "nowhere")
     assert result.exit_code == 2
     assert "nowhere: there is no record" in result.output
 
@@ -254,21 +224,21 @@ def test_only_what_is_distinguishable_is_shown_on_demand(some_differ):
 
 def test_the_command_shows_a_few_on_demand():
     asked = ["compare", "standard-2.1.20", "standard-5.0.9", "--top", "7", "--only-different"]
-    content = json.loads(CliRunner().invoke(main.main, [*asked, "--format", "json"]).stdout)
+    content = json.loads(cassbook(*asked, "--format", "json").stdout)
     assert [row["distinguishable"] for row in content["figures"]] == [True] * 7
-    text = CliRunner().invoke(main.main, [*asked, "--format", "text"]).stdout
+    text = cassbook(*asked, "--format", "text").stdout
     assert len(text.splitlines()) < 20
     assert "7 of " in text
-    csv = CliRunner().invoke(main.main, [*asked, "--format", "csv"]).stdout
+    csv = cassbook(*asked, "--format", "csv").stdout
     assert len(csv.splitlines()) == 8
 
 
 def test_what_pairs_of_levels_survive_is_said():
-    done = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--format", "json"])
+    done = cassbook("compare", "standard-2.1.20", "standard-5.0.9", "--format", "json")
     survives = json.loads(done.stdout)["survives"]
     assert survives["ONE/ALL"]["first"] == {"reads": 2, "writes": 0}
     assert survives["QUORUM/QUORUM"]["second"] == {"reads": 1, "writes": 1}
-    text = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--top", "1"]).stdout
+    text = cassbook("compare", "standard-2.1.20", "standard-5.0.9", "--top", "1").stdout
     assert (
         " Dead replicas that reads/writes survive: ALL/ONE 0/2, ONE/ALL 2/0, ONE/ONE 2/2, QUORUM/QUORUM 1/1.\n" in text
     )
@@ -293,7 +263,7 @@ def test_runs_of_one_deployment_each_are_compared_whatever_it_is():
 
 
 def test_the_recorded_run_of_several_deployments_has_all_of_them():
-    done = CliRunner().invoke(main.main, ["compare", *2 * ["distance-2.1.20"], "--format", "json"])
+    done = cassbook("compare", *2 * ["distance-2.1.20"], "--format", "json")
     figures = json.loads(done.output)["figures"]
     assert len({row["deployment"] for row in figures}) == 4
     assert sum(row["figure"] == "latency_us" for row in figures) == 240
@@ -301,14 +271,12 @@ def test_the_recorded_run_of_several_deployments_has_all_of_them():
 
 @pytest.mark.parametrize("by", ["p50", "p99", "p99.9"])
 def test_a_percentile_is_compared_alone(by):
-    done = CliRunner().invoke(
-        main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--by", by, "--format", "json"]
-    )
+    done = cassbook("compare", "standard-2.1.20", "standard-5.0.9", "--by", by, "--format", "json")
     found = json.loads(done.output)
     assert found["by"] == by
     assert {row["figure"].removeprefix("response_") for row in found["figures"]} == {f"{by.replace('.', '')}_us"}
     assert all(row["first_low"] < row["first_value"] < row["first_high"] for row in found["figures"])
-    text = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--by", by]).output
+    text = cassbook("compare", "standard-2.1.20", "standard-5.0.9", "--by", by).output
     assert f"{by} is distinguishable in" in text
     assert ("is not shown" in text) == (by == "p99.9")
 
@@ -331,14 +299,14 @@ def test_percentiles_of_too_few_operations_are_named_and_not_shown():
     said = "p99 of 1 cell is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more."
     assert said in shown.as_markdown(comparison)
     assert said in json.loads(shown.as_json(comparison))["not_shown"]
-    with pytest.raises(InputError, match=r"a and b cannot be compared by p99: p99 of 1 cell needs 1,000 operations"):
+    with pytest.raises(InputError, match=r"a and b .*by p99: .*1 cell .*1,000 "):
         compare(first, second, "p99")
 
 
 def test_logs_of_too_few_operations_for_the_percentile_asked_for_say_so():
     logs = ROOT / "tests" / "data" / "logs"
     both = [str(logs / "ycsb-0.17.0" / name) for name in ("client-1.txt", "client-2.txt")]
-    done = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99.9"])
+    done = cassbook("compare", *both, "--by", "p99.9")
     assert done.exit_code == 2
     assert "p99.9 of 6 cells needs 10,000 operations per cell" in done.output
 
@@ -349,20 +317,20 @@ def test_percentiles_that_logs_print_are_compared_as_they_are():
     printed = [
         float(re.search(r"[Ll]atency 99.9th percentile *: *([\d.]+)", Path(path).read_text())[1]) for path in both
     ]
-    done = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99.9", "--format", "json"])
+    done = cassbook("compare", *both, "--by", "p99.9", "--format", "json")
     assert done.exit_code == 0, done.output
     rows = {row["operation"]: row for row in json.loads(done.stdout)["figures"]}
     assert set(rows) == {"workload mixed", "READ", "WRITE"}
     whole = rows["workload mixed"]
     assert [whole["first_value"], whole["second_value"]] == pytest.approx([1000 * value for value in printed])
-    text = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99"]).output
+    text = cassbook("compare", *both, "--by", "p99").output
     assert "1 cell and 2 operations of mixes in both runs" in text
     assert "Cassandra unknown, 1 block\n" in text
 
 
 def test_what_it_can_be_compared_by_is_said():
-    done = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--by", "p98"])
+    done = cassbook("compare", "standard-2.1.20", "standard-5.0.9", "--by", "p98")
     assert done.exit_code == 2
     assert "'p98' is not one of 'mean', 'p50', 'p95', 'p99', 'p99.9'" in done.output
-    with pytest.raises(InputError, match=r"by: p99\.9 comes from histograms, which a has not here"):
+    with pytest.raises(InputError, match=r"by: p99\.9 .*histograms, .* a "):
         compare(run("a", *blocks(1.0)), run("b", *blocks(1.0)), "p99.9")

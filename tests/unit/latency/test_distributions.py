@@ -41,5 +41,5 @@ def test_a_quantile_with_fewer_than_ten_operations_beyond_it_is_left_out():
 
 def test_what_was_not_measured_is_named():
     cells, recorded, _ = measured()
-    with pytest.raises(InputError, match="no cell of READ at 100 threads was measured"):
+    with pytest.raises(InputError, match="READ at 100 threads"):
         distributions.curves(cells, recorded, "READ", 100)

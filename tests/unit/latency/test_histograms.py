@@ -1,7 +1,5 @@
 """HdrHistograms against the package's own recording, numpy's quantiles, and their way through a log."""
 
-import time
-
 import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -9,6 +7,7 @@ from hdrh.log import HistogramLogReader
 
 from cassbook.core.errors import InputError
 from cassbook.latency import histograms
+from tests.helpers.steps import lines_run
 
 QUANTILES = (0.0, 0.01, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 
@@ -55,7 +54,7 @@ def test_nothing_has_no_quantile():
 
 @pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf, 3.7e9])
 def test_what_is_no_latency_is_refused(wrong):
-    with pytest.raises(InputError, match=r"latency_us: .* is not between 0 and 3600000000 microseconds"):
+    with pytest.raises(InputError, match=r"latency_us: .* 0 and 3600000000 "):
         histograms.histogram([5.0, wrong])
 
 
@@ -130,8 +129,9 @@ def test_a_missing_log_is_named(tmp_path):
         histograms.read_log(tmp_path / "none.hlog")
 
 
-def test_counting_is_fast():
-    latency_us = np.random.default_rng(1).lognormal(9, 1, 2_000_000)
-    began = time.process_time()
-    histograms.histogram(latency_us)
-    assert time.process_time() - began < 1
+def test_latencies_are_counted_all_at_once():
+    def steps(n):
+        latency_us = np.random.default_rng(1).lognormal(9, 1, n)
+        return lines_run(lambda: histograms.histogram(latency_us))
+
+    assert steps(10_000) == steps(1000)

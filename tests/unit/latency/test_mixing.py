@@ -84,7 +84,7 @@ def test_estimates_take_other_settings_and_miss_no_predictor_silently(flat):
     weak = Setting("1R-1W", "ONE", "ONE")
     assert mixing.estimates(flat, [5], [0.5], [weak])["latency_us"].tolist() == [1500]
     del flat["READ", "ALL"]
-    with pytest.raises(InputError, match="no predictor for READ ALL; there are: READ ONE"):
+    with pytest.raises(InputError, match=r"READ ALL; .*READ ONE"):
         mixing.estimates(flat, [5], [0.5])
 
 

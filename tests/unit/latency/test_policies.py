@@ -4,7 +4,7 @@ import pytest
 
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.latency import mix_excess, model_selection, policies, wider_settings
+from cassbook.latency import mix_excess, model_selection, policies
 from cassbook.latency.mixing import WORKLOAD
 from tests.helpers import made_runs
 
@@ -51,7 +51,7 @@ def test_other_starts_choose_without_seeing_the_one_they_are_judged_by():
 
 
 def test_a_run_without_full_mixes_is_refused(cells):
-    with pytest.raises(InputError, match="no mix was measured at all of 1R-3W, 2R-2W, 3R-1W"):
+    with pytest.raises(InputError, match=r"no mix .*1R-3W, 2R-2W, 3R-1W"):
         policies.by_block(cells[(cells["kind"] == "pure") | (cells["read_cl"] == "ONE")])
 
 
@@ -71,7 +71,7 @@ def test_reads_and_writes_of_a_mix_are_held_against_the_same_alone():
 
 
 def test_mixes_without_their_parts_are_refused(cells):
-    with pytest.raises(InputError, match="no mixed cell has both its parts"):
+    with pytest.raises(InputError, match="no mixed cell"):
         mix_excess.against_parts(cells[cells["kind"] == "mixed"])
 
 
@@ -89,11 +89,11 @@ def test_the_share_of_reads_from_which_on_1r_3w_is_the_fastest(cells):
 
 def test_wider_settings_against_what_they_contain():
     cells = made_runs.run(noise=0.001, settings=(*STRONG_SETTINGS, *WIDER_SETTINGS))
-    table = wider_settings.against_contained(cells)
+    table = policies.against_contained(cells)
     assert list(table.index) == [
         ("2R-3W", "1R-3W"), ("2R-3W", "2R-2W"), ("3R-2W", "2R-2W"), ("3R-2W", "3R-1W"),
         ("3R-3W", "1R-3W"), ("3R-3W", "2R-2W"), ("3R-3W", "3R-1W"),
     ]  # fmt: skip
     assert all(ratio.value > 1 for ratio in table["ratio"])
     assert table["faster"].sum() == 0
-    assert wider_settings.times_best(cells) == (0, 18)
+    assert policies.times_best(cells) == (0, 18)

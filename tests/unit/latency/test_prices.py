@@ -6,35 +6,12 @@ import pytest
 
 from cassbook.core.estimate import Estimate
 from cassbook.latency import prices
-from cassbook.latency.slices import COLUMNS
 from cassbook.records.run import RecordedRun
-
-RATIOS = {"ONE": 1.0, "QUORUM": 2.0, "ALL": 2.5}
-
-
-def made(blocks, rounds, drift, rng):
-    """Pure reads at 100 threads: every block and every round has a speed of its own, which all levels share."""
-    cells, slices = [], []
-    for block in range(1, blocks + 1):
-        speed = np.exp(rng.normal(0, 0.5) + drift * np.cumsum(rng.normal(size=rounds)))
-        for number, (level, ratio) in enumerate(RATIOS.items()):
-            cell_id = f"b{block}-{level}"
-            latency_us = 10_000 * ratio * speed * np.exp(rng.normal(0, 0.01, rounds))
-            cells.append({"cell_id": cell_id, "level": level, "block": block, "latency_us": latency_us.mean()})
-            slices += [
-                dict.fromkeys(COLUMNS, 0) | {"cell_id": cell_id, "round": place, "slice": 3 * place + number,
-                                             "latency_us": value}
-                for place, value in enumerate(latency_us)
-            ]  # fmt: skip
-    table = pd.DataFrame(cells).assign(
-        engine="2.1.20", deployment="d", kind="pure", workload="", condition="", threads=100, rate_per_s=np.nan,
-        read_share=1.0,
-    )  # fmt: skip
-    return table.assign(read_cl=table["level"], write_cl=table["level"]), pd.DataFrame(slices)
+from tests.helpers.sliced_cells import RATIOS, sliced_cells
 
 
 def test_what_rounds_share_falls_out():
-    cells, slices = made(6, 10, drift=0.3, rng=np.random.default_rng(28))
+    cells, slices = sliced_cells(6, 10, drift=0.3, rng=np.random.default_rng(28))
     ratios = prices.block_ratios(cells, slices)
     assert ratios["rounds"].eq(10).all()
     assert set(ratios["base"]) == {"ONE"}
@@ -47,7 +24,7 @@ def test_what_rounds_share_falls_out():
 
 
 def test_the_mean_is_over_rounds_and_not_over_slices():
-    cells, slices = made(1, 4, drift=0.0, rng=np.random.default_rng(1))
+    cells, slices = sliced_cells(1, 4, drift=0.0, rng=np.random.default_rng(1))
     slices["latency_us"] = [1.0, 1.0, 1.0, 8.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0]
     (row,) = prices.block_ratios(cells, slices).query("level == 'QUORUM'").to_dict("records")
     logs = np.log([2.0, 2.0, 2.0, 0.25])
@@ -59,7 +36,7 @@ def test_the_mean_is_over_rounds_and_not_over_slices():
 
 
 def test_cells_that_were_measured_alone_have_one_ratio_per_block():
-    cells, slices = made(3, 5, drift=0.1, rng=np.random.default_rng(2))
+    cells, slices = sliced_cells(3, 5, drift=0.1, rng=np.random.default_rng(2))
     ratios = prices.block_ratios(cells, slices.iloc[:0])
     assert ratios["rounds"].eq(0).all()
     by_block = cells.pivot_table(index="block", columns="level", values="latency_us")

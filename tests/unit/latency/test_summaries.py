@@ -189,13 +189,13 @@ def test_level_stats_tell_reads_from_writes_and_leave_mixes_out():
 
 
 def test_cells_without_latency_are_left_out_aloud():
-    with pytest.warns(CassbookWarning, match="without a successful steady operation: c1"):
+    with pytest.warns(CassbookWarning, match="operation: c1"):
         stats = summaries.level_stats(cell_stats({"latency_us": 1.0}, {"latency_us": np.nan, "block": 1}))
     assert stats["blocks"].tolist() == [1]
 
 
 def test_engines_are_not_averaged_together():
-    with pytest.raises(InputError, match=r"cells of 2.1.20, 5.0.9 cannot be averaged: pick one engine$"):
+    with pytest.raises(InputError, match=r"2\.1\.20, 5\.0\.9 .*one engine$"):
         summaries.level_stats(cell_stats({"latency_us": 1.0}, {"latency_us": 2.0, "engine": "5.0.9"}))
 
 

@@ -3,34 +3,14 @@ import re
 from dataclasses import replace
 
 import pytest
-import yaml
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import alternation, forecast_s, left_out, plan
 from cassbook.profile.profile import Profile, load_profile
-
-QUICK = yaml.safe_load((resource("profiles") / "quick.yaml").read_text())
-
-
-def written(tmp_path, **changes):
-    """A copy of `quick` with dotted keys changed; a value of None removes the key."""
-    content = yaml.safe_load(yaml.safe_dump(QUICK))
-    for dotted, value in changes.items():
-        *parents, last = dotted.split("__")
-        part = content
-        for key in parents:
-            part = part[key]
-        if value is None:
-            part.pop(last)
-        else:
-            part[last] = value
-    path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump(content))
-    return str(path)
+from tests.helpers.command import cassbook
+from tests.helpers.profiles import write_profile
 
 
 @pytest.mark.parametrize(
@@ -64,7 +44,7 @@ def written(tmp_path, **changes):
     ],
 )
 def test_what_makes_no_sense_is_refused_with_file_and_key(tmp_path, changes, named):
-    path = written(tmp_path, **changes)
+    path = write_profile(tmp_path, **changes)
     with pytest.raises(InputError) as caught:
         load_profile(path)
     assert named in str(caught.value)
@@ -107,7 +87,7 @@ def test_standard_keeps_all_cells_in_seven_blocks():
 
 def test_quick_has_what_the_book_needs():
     quick = load_profile("quick")
-    assert len(quick.pure.threads) >= 6  # `book.showable` asks for them
+    assert len(quick.pure.threads) >= 6  # `book.needs` asks for them
     assert quick.pure.repeats >= 3  # fewer blocks allow no interval
     assert len(quick.mixed.read_shares) >= 3
     assert quick.design == "interleaved"
@@ -126,7 +106,7 @@ def test_order_is_random_but_recorded():
 
 def test_what_is_compared_alternates_and_the_groups_are_in_random_order(tmp_path):
     parts = {"pure__threads": [10, 100, 500], "pure__repeats": 2, "mixed": None}
-    profile = load_profile(written(tmp_path, **parts))
+    profile = load_profile(write_profile(tmp_path, **parts))
     blocks = plan(profile)
     first, second = (groups(block) for block in blocks)
     names = [[group[0].cell_group[3:] for group in made] for made in (first, second)]
@@ -140,19 +120,21 @@ def test_what_is_compared_alternates_and_the_groups_are_in_random_order(tmp_path
         assert alternation(profile, group).variants == 3
     assert len({alternation(profile, group).seed for group in (*first, *second)}) == 12
     assert [cell.order for cell in blocks[0]] == list(range(18))
-    one_by_one = plan(load_profile(written(tmp_path, design="sequential", **parts)))[0]
+    one_by_one = plan(load_profile(write_profile(tmp_path, design="sequential", **parts)))[0]
     assert {replace(cell, cell_group="", order=0) for cell in blocks[0]} == {replace(c, order=0) for c in one_by_one}
 
 
 def test_slices_need_a_time(tmp_path):
-    path = written(tmp_path, design="interleaved", load={"operations_per_thread": 10})
+    path = write_profile(tmp_path, design="interleaved", load={"operations_per_thread": 10})
     with pytest.raises(InputError, match=r"interleaved needs load\.steady_s"):
         load_profile(path)
     assert load_profile("paper").design == "sequential"  # it names none
 
 
 def test_levels_that_only_reads_or_only_writes_have_make_one_cell_each(tmp_path):
-    path = written(tmp_path, pure__levels=["SERIAL", "ANY", "ONE"], pure__threads=[10], pure__repeats=1, mixed=None)
+    path = write_profile(
+        tmp_path, pure__levels=["SERIAL", "ANY", "ONE"], pure__threads=[10], pure__repeats=1, mixed=None
+    )
     cells = plan(load_profile(path))[0]
     assert sorted((c.read_cl, c.read_share) for c in cells) == [
         ("ANY", 0.0), ("ONE", 0.0), ("ONE", 1.0), ("SERIAL", 1.0),
@@ -160,12 +142,12 @@ def test_levels_that_only_reads_or_only_writes_have_make_one_cell_each(tmp_path)
 
 
 def test_levels_that_are_left_out_are_named(tmp_path):
-    path = written(tmp_path, pure__levels=["EACH_QUORUM", "SERIAL", "ONE"], pure__threads=[10], mixed=None)
+    path = write_profile(tmp_path, pure__levels=["EACH_QUORUM", "SERIAL", "ONE"], pure__threads=[10], mixed=None)
     assert left_out(load_profile(path)) == [
         "pure.levels: EACH_QUORUM is measured with writes only, no reads at it: releases before 3.0 refuse them",
         "pure.levels: SERIAL is measured with reads only, no writes at it: it is for lightweight transactions",
     ]
-    done = CliRunner().invoke(main, ["run", "--profile", path, "--dry-run"])
+    done = cassbook("run", "--profile", path, "--dry-run")
     assert done.output.splitlines()[1:] == left_out(load_profile(path))
     newer = load_profile(path, engine="5.0.9")
     assert left_out(newer) == left_out(load_profile(path))[1:]
@@ -185,7 +167,7 @@ def test_settings_are_those_of_the_replication_factor(tmp_path, replicas, names,
     settings = {} if names is None else {"settings": names}
     mixed = {"threads": [10], "read_shares": [0.5], **settings}
     cluster = {"nodes": 5, "replication_factor": replicas}
-    profile = load_profile(written(tmp_path, cluster=cluster, mixed=mixed, pure=None))
+    profile = load_profile(write_profile(tmp_path, cluster=cluster, mixed=mixed, pure=None))
     assert [(pair.read_cl, pair.write_cl) for pair in map(profile.setting, profile.mixed.settings)] == pairs
     cells = [cell for cell in plan(profile)[0] if cell.kind == "mixed"]
     assert {(cell.read_cl, cell.write_cl) for cell in cells} == set(pairs)
@@ -202,19 +184,21 @@ def test_settings_are_those_of_the_replication_factor(tmp_path, replicas, names,
 def test_a_setting_of_another_replication_factor_is_refused(tmp_path, name, wrong):
     cluster = {"nodes": 5, "replication_factor": 5}
     with pytest.raises(InputError, match=re.escape(wrong)):
-        load_profile(written(tmp_path, cluster=cluster, mixed__settings=[name]))
+        load_profile(write_profile(tmp_path, cluster=cluster, mixed__settings=[name]))
 
 
 def test_mixes_take_any_pair_of_levels(tmp_path):
-    path = written(tmp_path, mixed__settings=["1R-3W", "QUORUM/ONE"], mixed__threads=[10], mixed__read_shares=[0.5])
+    path = write_profile(
+        tmp_path, mixed__settings=["1R-3W", "QUORUM/ONE"], mixed__threads=[10], mixed__read_shares=[0.5]
+    )
     mixes = {c.cell_id[3:]: (c.read_cl, c.write_cl) for c in plan(load_profile(path))[0] if c.kind == "mixed"}
     assert mixes == {"t0010-mix50-1R-3W": ("ONE", "ALL"), "t0010-mix50-QUORUM+ONE": ("QUORUM", "ONE")}
     with pytest.raises(InputError, match="MOST"):
-        load_profile(written(tmp_path, mixed__settings=["MOST/ONE"]))
+        load_profile(write_profile(tmp_path, mixed__settings=["MOST/ONE"]))
 
 
 def test_shares_that_differ_little_make_cells_of_their_own(tmp_path):
-    path = written(tmp_path, mixed__read_shares=[0.101, 0.104], mixed__threads=[10], mixed__settings=["1R-3W"])
+    path = write_profile(tmp_path, mixed__read_shares=[0.101, 0.104], mixed__threads=[10], mixed__settings=["1R-3W"])
     ids = [c.cell_id for c in plan(load_profile(path))[0] if c.kind == "mixed"]
     assert len(set(ids)) == 2
 

@@ -6,19 +6,18 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from cassbook.advisor import against_mixes, from_calibration
+from cassbook.advisor import from_calibration
 from cassbook.book.chapters import queueing_calibrated, queueing_calibrated_figures, what_if, what_if_figures
 from cassbook.book.chapters.choosing_figures import fastest
 from cassbook.cli.answers import predict
-from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.lab.experiments.calibration.cells import calibration
+from cassbook.lab.experiments.calibration import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
 from cassbook.records.calibration import CROWDING, CalibrationRun, asking_all, by_level, repeatability
+from tests.helpers.command import cassbook
 from tests.helpers.experiments import noted
 
 COSTS = {
@@ -47,10 +46,10 @@ def row(cell, nodes, start):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A record whose cells are what the analysis of a known cluster says."""
-    made, trial = tmp_path_factory.mktemp("calibration"), calibration()
+    made, experiment = tmp_path_factory.mktemp("calibration"), calibration()
     for start in (1, 2, 3):
-        for setup, cells in trial.cells.items():
-            rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]
+        for setup, conditions in experiment.conditions.items():
+            rows = [row(cell, experiment.setups[setup].spec.nodes, start) for cell in conditions]
             pd.DataFrame(rows).to_csv(made / f"start-{start}-{setup}.csv", index=False)
         phases = pd.DataFrame([
             {"start": start, "setup": "four", "panel": 0, "operation": operation, "level": level, "local": True,
@@ -164,9 +163,9 @@ def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
     ]  # fmt: skip
     assert predicted.bottleneck(2) == "CPU"
     assert run.predict(Question("READ", "ONE", 4, 3), [45]).outside == []
-    with pytest.raises(InputError, match=r"rows of fields of 7 bytes were not measured; there are 100, 400"):
+    with pytest.raises(InputError, match=r"7 bytes .*100, 400"):
         run.predict(question, [1], field_length=7)
-    with pytest.raises(InputError, match=r"replication: 5 replicas do not fit on 4 nodes"):
+    with pytest.raises(InputError, match=r"replication: 5 .*4 nodes"):
         run.predict(Question("READ", "ONE", 4, 5), [1])
 
 
@@ -185,7 +184,7 @@ def mixed(run):
 
 
 def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
-    table = against_mixes.compared(from_calibration.latency_map(run), mixed).set_index(
+    table = from_calibration.compared(from_calibration.latency_map(run), mixed).set_index(
         ["setting", "read_share", "threads"]
     )
     assert len(table) == 18
@@ -207,7 +206,7 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
         for j, threads in enumerate((4, 64))
     ])  # fmt: skip
     cells = pd.concat([mixed, pure]).assign(read_latency_us=1.0, update_latency_us=1.0)
-    table = against_mixes.by_setting(latency_map, cells)
+    table = from_calibration.by_setting(latency_map, cells)
     assert list(table.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
     assert table.loc["2R-2W", "parts_off"].value == pytest.approx(0, abs=0.1)
     assert table.loc["2R-2W", "mixes_off"].value == pytest.approx(-50, abs=0.1)
@@ -216,14 +215,14 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
 
 def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
     choosers = {what_if.NETWORK: from_calibration.latency_map(run), what_if.WEIGHTED: from_calibration.pure_map(run)}
-    table = against_mixes.regrets(choosers, mixed)
+    table = from_calibration.regrets(choosers, mixed)
     assert table.loc[what_if.NETWORK, "right"].right == 6
     assert table.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
     assert table.loc["always 2R-2W", "regret"].value > 50
     assert {what_if.WEIGHTED, "always 1R-3W"} < set(table.index)
     # Mixes of other costs than those predicted: what is chosen is judged by what was measured.
     other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
-    assert against_mixes.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
+    assert from_calibration.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
 
 
 def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
@@ -274,7 +273,7 @@ def test_a_question_that_makes_no_sense_is_refused(asked, said):
 
 def test_one_kind_of_cluster_does_not_tell_a_look_from_coordinating(run):
     cells = run.cells.query("replication == 3 and nodes == 4 and operation == 'READ'")
-    with pytest.raises(InputError, match="cannot tell what a coordinator costs from what a local look does"):
+    with pytest.raises(InputError, match=r"coordinator .*local"):
         parts(cells.assign(node_ms=1.0))
     with pytest.raises(InputError, match="no cell has one job only"):
         calibrate(run.cells.query("jobs > 1"), pd.DataFrame({"operation": []}), 4, 2)
@@ -282,15 +281,15 @@ def test_one_kind_of_cluster_does_not_tell_a_look_from_coordinating(run):
 
 def test_the_command_answers_for_people_and_for_programs(folder):
     asked = ["predict", "--run", str(folder), "--nodes", "6", "--level", "QUORUM"]
-    said = CliRunner().invoke(main, [*asked, "--jobs", "1..200"]).output
+    said = cassbook(*asked, "--jobs", "1..200").output
     assert said.startswith("READ at QUORUM, 6 nodes, replication 3: 2 asked, 2 waited for; survives 1 dead replica\n")
     shared = "6 nodes and the client share the 2 cores of one machine"
     assert said.splitlines()[1] == f"{shared}; nodes on machines of their own do more"
     assert "take it as a guess:\n  jobs: 200; measured were 1 to 64" in said
     assert len(said.splitlines()) < 19
-    answer = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1,8", "--format", "json"]).output)
+    answer = json.loads(cassbook(*asked, "--jobs", "1,8", "--format", "json").output)
     assert (answer["cores"], answer["shared"]) == (2, shared)
-    other = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1", "--cores", "8", "--format", "json"]).output)
+    other = json.loads(cassbook(*asked, "--jobs", "1", "--cores", "8", "--format", "json").output)
     assert (other["cores"], other["shared"]) == (8, shared.replace("2 cores", "8 cores"))
     rows = answer["rows"]
     assert [each["jobs"] for each in rows] == [1, 8]
@@ -299,30 +298,30 @@ def test_the_command_answers_for_people_and_for_programs(folder):
 
 def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
     asked = ["predict", "--run", str(folder), "--nodes"]
-    done = CliRunner().invoke(main, [*asked, "100", "--concurrency", "8"])
+    done = cassbook(*asked, "100", "--concurrency", "8")
     assert done.exit_code == 0
     assert "100 nodes and the client share the 2 cores of one machine" in done.output
     assert "nodes: 100; measured were 4 to 6" in done.output
-    refused = CliRunner().invoke(main, [*asked, "5000", "--concurrency", "8"])
+    refused = cassbook(*asked, "5000", "--concurrency", "8")
     assert refused.exit_code == 2
-    assert "nodes: 5000; use 1 to 1000 (every coordinator is computed with every set of replicas" in refused.output
+    assert "nodes: 5000; use 1 to 1000" in refused.output
 
 
 @pytest.mark.parametrize("cores", ["4", "48"])
 def test_a_response_that_would_fall_as_load_grows_is_refused(cores):
     asked = ["predict", "--run", "calibration-5.0.9", "--nodes", "6", "--cores", cores]
-    refused = CliRunner().invoke(main, [*asked, "--concurrency", "1..64"])
+    refused = cassbook(*asked, "--concurrency", "1..64")
     assert refused.exit_code == 2
     assert f"Outside the calibration: cores: {cores}; measured were 2. On its 2 cores" in refused.output
     assert "Use --cores 2; or " in refused.output
-    assert "A fall was measured only up to as many jobs as cores (2), and beyond that" in refused.output
+    assert "A fall was measured only up to as many jobs as cores (2)" in refused.output
     # With 48 it falls to the end, also where one number of jobs is asked for; 4 are soon busy, and it rises again.
-    one = CliRunner().invoke(main, [*asked, "--concurrency", "45"])
+    one = cassbook(*asked, "--concurrency", "45")
     again = re.search(r"--concurrency (\d+) and more, where it rises", refused.output)
     assert (one.exit_code, again is None) == ((2, True) if cores == "48" else (0, False))
     if again:
-        assert CliRunner().invoke(main, [*asked, "--concurrency", f"{again[1]}..64"]).exit_code == 0
-        assert CliRunner().invoke(main, [*asked, "--concurrency", str(int(again[1]) - 1)]).exit_code == 2
+        assert cassbook(*asked, "--concurrency", f"{again[1]}..64").exit_code == 0
+        assert cassbook(*asked, "--concurrency", int(again[1]) - 1).exit_code == 2
 
 
 @pytest.mark.parametrize("level", ["ONE", "QUORUM", "ALL"])
@@ -334,20 +333,20 @@ def test_nothing_within_the_calibration_is_refused(level):
 
 def test_advice_can_be_predicted(folder):
     asked = ["advise", "--run", str(folder), "--nodes", "4", "--threads", "16", "--reads", "1"]
-    said = CliRunner().invoke(main, asked).output
+    said = cassbook(*asked).output
     assert "predicted for 4 nodes, 16 threads, 100% reads, 3 cluster starts" in said
     assert "fastest      1R-3W" in said
-    wrong = CliRunner().invoke(main, [*asked[:4], "2", *asked[5:]])
+    wrong = cassbook(*asked[:4], "2", *asked[5:])
     assert wrong.exit_code != 0
     assert "nodes: 2; measured were 4 to 6" in wrong.output
 
 
 @pytest.mark.parametrize("text", ["", "0", "5..1", "1...9", "one", "1,", "1..9999"])
 def test_jobs_that_are_none_are_refused(text):
-    with pytest.raises(InputError, match="give a number, some with commas, or a range such as 1"):
+    with pytest.raises(InputError, match="range such as 1"):
         predict.jobs_of(text)
 
 
 def test_a_record_of_another_kind_is_refused():
-    with pytest.raises(InputError, match="and no record of `cassbook experiment calibration`; what reads it: "):
+    with pytest.raises(InputError, match="no record of `cassbook experiment calibration`"):
         CalibrationRun("stale-five-2.1.20")

@@ -316,7 +316,7 @@ def test_the_analysis_takes_more_nodes_than_the_simulation():
     # 3 of 100 coordinators hold the row; the others ask a node, which takes 1 ms.
     assert analysis.response_ms[0] == pytest.approx(0.5 + 0.97 * 1.0)
     assert analysis.utilisation["node100 CPU"][-1] == pytest.approx(analysis.utilisation["node1 CPU"][-1])
-    with pytest.raises(InputError, match=r"a simulation takes 1 to 62 .*; the analysis, mva\.analyse, takes more"):
+    with pytest.raises(InputError, match=r" 1 to 62 .*mva\.analyse"):
         run(many, 4)
-    with pytest.raises(InputError, match=r"nodes: 1001; use 1 to 1000 .*the square of the nodes"):
+    with pytest.raises(InputError, match=r"nodes: 1001; use 1 to 1000"):
         replace(many, nodes=1001)

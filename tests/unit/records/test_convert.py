@@ -10,7 +10,7 @@ from cassbook.records import manifest, open_record
 from cassbook.records.convert import convert
 from cassbook.records.schedule_runs import ScheduleRuns
 from cassbook.records.staleness import StalenessRun
-from tests.unit.records.test_schedule_runs import SCHEDULE, files
+from tests.helpers.schedule_records import SCHEDULE, write_schedule_record
 
 
 def older(folder, **notes):
@@ -24,7 +24,7 @@ def test_an_experiment_gets_the_name_and_the_kind_of_today(tmp_path, experiment)
     (tmp_path / "start-1-x.csv").write_text("start,n\n1,2\n")
     artefacts = sums(tmp_path.glob("*.csv"))
     older(tmp_path, trial=experiment, artefacts=artefacts, seed=7)
-    with pytest.raises(InputError, match=r"was written by an older cassbook; `python -m cassbook\.records\.convert /"):
+    with pytest.raises(InputError, match=r"`python -m cassbook\.records\.convert /"):
         open_record(tmp_path)
     assert isinstance(open_record(convert(tmp_path)), StalenessRun)
     notes = manifest.read(tmp_path)
@@ -41,7 +41,7 @@ def test_a_run_of_a_profile_keeps_its_schema_version(tmp_path):
 
 
 def test_the_first_runs_of_a_schedule_get_sums(tmp_path):
-    files(tmp_path)
+    write_schedule_record(tmp_path)
     recorded = manifest.read(tmp_path)["sums"]
     convert(older(tmp_path, schedule=SCHEDULE, blocks=3))
     assert manifest.read(tmp_path)["sums"] == recorded
@@ -68,7 +68,7 @@ def test_what_is_no_record_is_refused(tmp_path, content):
 def test_a_file_that_holds_no_switches_is_refused_and_left(tmp_path, content):
     path = tmp_path / "mine.json"
     path.write_text(content)
-    with pytest.raises(InputError, match=r"mine\.json: is no list of recorded switches"):
+    with pytest.raises(InputError, match=r"mine\.json: .*switches"):
         convert(path)
     assert [(left, left.read_text()) for left in tmp_path.iterdir()] == [(path, content)]
 

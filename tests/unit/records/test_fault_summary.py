@@ -4,85 +4,23 @@ import json
 import math
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import notebooks
 from cassbook.cli.main import main
 from cassbook.lab.experiments.catalogue import CATALOGUE
-from cassbook.latency.under_faults import ENDS
 from cassbook.records import fault_summary
-from cassbook.records.faults import AdvisedRun, FaultRun, opened
+from cassbook.records.faults import AdvisedRun, opened
 from cassbook.records.kinds import EXPERIMENTS, read_by
 from cassbook.shown import faults as shown_faults
-from tests.helpers.experiments import written
-from tests.unit.records.test_faults import advised_record
-
-LENGTH_S = 60.0
-EVENTS = [
-    {"at_s": 10.0, "do": "kill", "nodes": [2], "for_s": 10.0},
-    {"at_s": 40.0, "do": "pause", "nodes": [3], "for_s": 1.0, "times": 2, "every_s": 5.0},
-    {"at_s": 59.0, "do": "stop", "nodes": [1]},
-]
-
-STRUCK = ((1, "kill", 2, 10, 22), (2, "pause", 3, 40, 41), (3, "pause", 3, 45, 46))
-
-
-def bins(place, needs, due=10):
-    """Node 2 is dead from 10 to 22 s: then what needs three replicas times out for 6 s, and is refused."""
-    starts = np.arange(0, LENGTH_S, 0.5)
-    dead = (starts >= 10) & (starts < 22)
-    lost = dead & (needs == 3)
-    known = starts >= 16
-    p99_ms = np.select([starts < 10, starts < 16, starts < 22], [5.0, 50.0, 20.0], 8.0)
-    table = pd.DataFrame({"bin_s": starts, "n": due, **dict.fromkeys(ENDS, 0)})
-    return table.assign(
-        ok=np.where(lost, 0, due), unavailable=np.where(lost & known, due, 0), stale=0, back=0,
-        client_timeout=np.where(lost & ~known, due, 0), p50_ms=2.0, p95_ms=3.0, max_ms=99.0,
-        p99_ms=np.where(lost, np.nan, p99_ms), **place,
-    )  # fmt: skip
-
-
-def record(folder, setup="mine", events=EVENTS, starts=1, experiment="faults", **faults):
-    rows, parts, struck, notices = [], [], [], []
-    for start in range(1, starts + 1):
-        place = {"start": start, "setup": setup}
-        for name, needs in {"ONE/ONE": (1, 1), "3R-1W": (3, 1)}.items():
-            for operation, needed in zip(("READ", "UPDATE"), needs, strict=True):
-                here = place | {"panel": 1 + len(rows) % 4}
-                rows.append(
-                    here | {"setting": name, "driver": "default", "table": "plain", "operation": operation, "n": 1200,
-                            "errors": "", "stale": 3 * (name == "ONE/ONE"), "back": 0, "lost": 0, "held_up": 0}
-                )  # fmt: skip
-                parts.append(bins(here, needed))
-        for number, fault, node, from_s, to_s in (
-            (1, "kill", 2, 10, 22),
-            (2, "pause", 3, 40, 41),
-            (3, "pause", 3, 45, 46),
-        ):
-            for begins, at_s in ((True, float(from_s)), (False, float(to_s))):
-                struck.append(
-                    place | {"panel": 1, "number": number, "fault": fault, "begins": begins, "node": node,
-                             "at_s": at_s, "ordered_s": at_s, "done_s": at_s}
-                )  # fmt: skip
-        for observer, at_s in (("driver", 10.2), ("1", 15.0), ("3", 16.0), ("2", 22.5)):
-            notices.append(place | {"panel": 1, "observer": observer, "node": 2, "state": "down", "at_s": at_s})
-    folder.mkdir(exist_ok=True)
-    load = {"settings": ["ONE/ONE", "3R-1W"], "rate_per_s": 80.0, "events": events} | faults
-    profile = {"name": setup, "title": "One dies, one flaps", "load": {"steady_s": LENGTH_S}, "faults": load}
-    tables = {"bins": pd.concat(parts), "struck": pd.DataFrame(struck), "notices": pd.DataFrame(notices)}
-    written(
-        folder, rows, tables, numbers={"profiles": {setup: profile}}, setups={setup: {}}, engine="5.0.9", starts=starts,
-        experiment=experiment,
-    )  # fmt: skip
-    return FaultRun(str(folder))
+from tests.helpers.advised_records import advised_record
+from tests.helpers.command import cassbook
+from tests.helpers.fault_records import fault_record
 
 
 @pytest.fixture
 def run(tmp_path):
-    return record(tmp_path / "mine")
+    return fault_record(tmp_path / "mine")
 
 
 def by_place(run):
@@ -128,10 +66,23 @@ def test_a_fault_that_came_too_late_is_named(run):
 
 
 def test_faults_drawn_at_random_are_together_by_kind(tmp_path):
-    drawn = fault_summary.summary(record(tmp_path / "r", events=None, starts=2))
+    drawn = fault_summary.summary(fault_record(tmp_path / "r", events=None, starts=2))
     assert drawn.groupby("fault", sort=False)["times"].first().to_dict() == {
         "kill, drawn at random": 2, "pause, drawn at random": 4,
     }  # fmt: skip
+
+
+def test_faults_of_a_group_are_named_each_by_itself_before_those_that_are_drawn(tmp_path):
+    flap = {"do": "pause", "nodes": [3], "for_s": 1.0}
+    events = [
+        {"at_s": 10.0, "sequence": [{"do": "kill", "nodes": [2], "for_s": 10.0}]},
+        {"random": {"do": ["pause"], "nodes": [1], "up_s": 9.0, "down_s": 1.0}, "for_s": 50.0},
+        {"at_s": 40.0, "together": [flap]},
+    ]
+    table = fault_summary.summary(fault_record(tmp_path / "g", events=events))
+    assert table["fault"].drop_duplicates().tolist() == [
+        "kill node 2 at 10 s, for 10 s", "pause node 3 at 40 s, for 1 s", "pause, drawn at random",
+    ]  # fmt: skip
 
 
 def test_its_text_fits_a_terminal_and_says_all(run):
@@ -147,10 +98,6 @@ def test_its_text_fits_a_terminal_and_says_all(run):
         assert said in text
     assert not re.search(r"\bnan\b", text)
     assert "[0.0" not in text
-
-
-def cassbook(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_show_takes_it_in_every_format(run, tmp_path):
@@ -177,10 +124,8 @@ def test_what_does_not_read_it_says_what_does(run, tmp_path, arguments):
     path = str(tmp_path / "mine")
     result = cassbook(*(path if argument == "{}" else argument for argument in arguments))
     assert result.exit_code == 2
-    assert (
-        f"what reads it: `cassbook show {path}`, `cassbook report {path} --output FILE.html`, "
-        f"`cassbook chapter failures -p own={path}`"
-    ) in result.stderr
+    assert f"`cassbook show {path}`, `cassbook report {path} --output FILE.html`" in result.stderr
+    assert f"`cassbook chapter failures -p own={path}`" in result.stderr
 
 
 def test_a_record_that_is_not_complete_says_how_to_go_on(run, tmp_path):

@@ -89,5 +89,5 @@ class Silent(Oracle):
 def test_nodes_that_no_thread_came_to_are_left_out():
     questions = [Question(3, 1, 1, 0.0), Question(3, 1, 1, 5.0)]
     assert {node: len(said) for node, said in Silent(2).ask_every_node(questions).items()} == {1: 2, 3: 2}
-    with pytest.raises(NothingLogged, match="of all 3 nodes have logged no requests"):
+    with pytest.raises(NothingLogged, match=r"all 3 nodes .*no requests"):
         Silent(1, 2, 3).ask_every_node(questions)

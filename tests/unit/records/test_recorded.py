@@ -5,7 +5,7 @@ import pytest
 
 from cassbook.core.files import check_recorded
 from cassbook.core.paths import project_root, records_dir
-from cassbook.records import benchmarks, manifest, open_record
+from cassbook.records import bench_results, manifest, open_record
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
 from cassbook.records.faults import AdvisedRun, FaultRun
@@ -127,12 +127,12 @@ def test_the_advisers_first_records_are_read():
 
 
 def test_benchmarks_are_read():
-    assert len(benchmarks.pairs()) == sum(benchmarks.throughput_ratios()["pairs"])
-    assert benchmarks.throughput_ratios()["ratio"].median() > 1
-    assert benchmarks.conditions()["engine"] == "2.1.20"
-    assert benchmarks.adviser().loc["read", "median"] < 10
-    assert benchmarks.own_error().loc[(0.0, 1), "error mean"] == 82
-    assert benchmarks.relay_added_ms().iloc[0] == 0.2149
-    assert benchmarks.relay_accuracy().iloc[0]["median_ms"] == pytest.approx(0.4, abs=0.05)
-    assert benchmarks.relay_ceiling()["chunks/s"].min() > 1000
+    assert len(bench_results.pairs()) == sum(bench_results.throughput_ratios()["pairs"])
+    assert bench_results.throughput_ratios()["ratio"].median() > 1
+    assert bench_results.conditions()["engine"] == "2.1.20"
+    assert bench_results.adviser().loc["read", "median"] < 10
+    assert bench_results.own_error().loc[(0.0, 1), "error mean"] == 82
+    assert bench_results.relay_added_ms().iloc[0] == 0.2149
+    assert bench_results.relay_accuracy().iloc[0]["median_ms"] == pytest.approx(0.4, abs=0.05)
+    assert bench_results.relay_ceiling()["chunks/s"].min() > 1000
     assert records_dir() == DATA / "records"

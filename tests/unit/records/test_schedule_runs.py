@@ -8,43 +8,10 @@ import pytest
 
 from cassbook.book.chapters import adapting_figures
 from cassbook.core.errors import InputError
-from cassbook.lab.experiments.recording import write_rows
+from cassbook.lab.experiments.writer import write_rows
 from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_switches
 from tests.helpers.experiments import noted
-
-ACTORS = {"adaptive": 10.0, "naive": 9.0, "1R-3W": 12.0, "2R-2W": 20.0, "3R-1W": 30.0}
-
-
-def phase(number, mean_us):
-    return {"phase": number, "n": 100, "errors": 0, "mean_us": mean_us, "p99_us": 3 * mean_us, "seconds": 60.0}
-
-
-SCHEDULE = [
-    {"seconds": 60, "threads": 100, "read_share": 0.9},
-    {"seconds": 30, "threads": 300, "read_share": 0.1},
-]
-
-
-def files(folder):
-    """A recording of before: JSON, one file per block and actor."""
-    for block in (1, 2, 3):
-        for actor, mean in ACTORS.items():
-            actor_run = {
-                "block": block,
-                "actor": actor,
-                "phases": [phase(0, mean * block), phase(1, mean * block), phase(2, 2 * mean)],
-                "seconds": {"second": [0, 1], "mean_us": [mean, mean], "n": [50, 50]},
-                "levels": [[0.0, 2, 2], [20.0, 1, 3]],
-                "watch": {
-                    "reads": 40, "writes": 30, "errors": 0, "violations": int(actor == "naive"),
-                    "behind_ms": [12.5] if actor == "naive" else [], "versions_behind": [],
-                },
-            }  # fmt: skip
-            if actor == "adaptive":
-                actor_run["sweep_at_rest"] = {"seconds": 10.0, "rows": 1000}
-                actor_run["sweeps"] = [{"seconds": 30.0, "slowdown": 1.4}]
-            (folder / f"b{block}-{actor}.json").write_text(json.dumps(actor_run))
-    noted(folder, "adviser-shift", schedule=SCHEDULE, blocks=3)
+from tests.helpers.schedule_records import ACTORS, SCHEDULE, phase, write_schedule_record
 
 
 def of_actor(actor, mean, block, panel):
@@ -74,7 +41,7 @@ def record(folder):
     noted(folder, "adviser-shift", starts=3, numbers={"schedule": SCHEDULE})
 
 
-@pytest.fixture(params=[files, record])
+@pytest.fixture(params=[write_schedule_record, record])
 def folder(tmp_path, request):
     request.param(tmp_path)
     return tmp_path
@@ -110,7 +77,7 @@ def test_watchers_and_sweeps_are_read(folder):
 
 def test_an_incomplete_or_missing_recording_is_refused(folder, tmp_path):
     noted(folder, "adviser-shift", complete=False)
-    with pytest.raises(InputError, match="is not complete; `cassbook experiment adviser-shift --resume` resumes"):
+    with pytest.raises(InputError, match="not complete; `cassbook experiment adviser-shift --resume`"):
         ScheduleRuns(folder)
     with pytest.raises(InputError, match="there is no record"):
         ScheduleRuns(tmp_path / "nowhere")

@@ -8,13 +8,13 @@ from cassbook.latency.prices import table
 from cassbook.records.results import prices_of
 from cassbook.records.run import RecordedRun
 from cassbook.shown import prices
-from tests.unit.latency.test_prices import RATIOS, made
+from tests.helpers.sliced_cells import RATIOS, sliced_cells
 
 
 @pytest.fixture
 def tables():
     """Statistics and slices of six blocks."""
-    return made(6, 8, drift=0.1, rng=np.random.default_rng(28))
+    return sliced_cells(6, 8, drift=0.1, rng=np.random.default_rng(28))
 
 
 def test_each_load_has_a_row_and_each_level_a_column(tables):

@@ -70,7 +70,7 @@ def test_keys_may_be_numbers_and_an_empty_history_is_fine():
 
 
 def test_a_history_without_a_column_is_refused():
-    with pytest.raises(InputError, match="history: reads has no column version; it needs key, sent_s, returned_s, ver"):
+    with pytest.raises(InputError, match=r"history: reads .*version; .*key, sent_s, returned_s, ver"):
         judge(writes(("a", 1, 0.0, 0.1)), reads().drop(columns="version"))
     with pytest.raises(InputError, match="history: writes has no column acked_s"):
         judge(writes(("a", 1, 0.0, 0.1)).drop(columns="acked_s"), reads())
@@ -144,15 +144,15 @@ def from_hosts(table, *hosts):
 
 def test_clocks_of_several_hosts_must_be_bounded():
     written, read = from_hosts(writes(("a", 1, 0.0, 0.1)), "x"), from_hosts(reads(("a", 0.105, 0.2, 0)), "y")
-    with pytest.raises(InputError, match="made by clients on x, y, and nothing bounds the clock of x, y"):
+    with pytest.raises(InputError, match="clock of x, y"):
         judge(written, read)
-    with pytest.raises(InputError, match="nothing bounds the clock of y; say by how many seconds"):
+    with pytest.raises(InputError, match="clock of y;"):
         judge(written, read, {"x": 0.01, "y": float("nan")})
     assert judge(written, read, {"x": 0.01, "y": 0.01})["consistent"].all()  # may have been at the same time
     verdict = judge(written, read, {"x": 0.001, "y": 0.001}).iloc[0]
     assert not verdict["consistent"]
     assert verdict["sent_s"] == 0.105
-    with pytest.raises(InputError, match="column host is in one of the two tables only"):
+    with pytest.raises(InputError, match="column host "):
         judge(written, read.drop(columns="host"))
     one = judge(written, from_hosts(read, "x"))
     assert not one["consistent"].any()
@@ -178,9 +178,9 @@ def test_an_unknown_write_is_never_lost_and_may_stand_for_older_ones():
 
 def test_an_end_that_was_not_read_once_is_refused():
     history = writes(("a", 1, 0.0, 0.1), ("b", 1, 0.0, 0.1))
-    with pytest.raises(InputError, match="key 'b' was written and not read at the end; 1 keys are so"):
+    with pytest.raises(InputError, match=r"key 'b' .*not read at the end"):
         lost(history, last(a=1))
-    with pytest.raises(InputError, match="key 'a' was read at the end more than once"):
+    with pytest.raises(InputError, match=r"key 'a' .*more than once"):
         lost(history, pd.concat([last(a=1), last(a=1, b=1)]))
 
 

@@ -218,7 +218,7 @@ def test_every_pair_of_coordinators_counts_alike():
     assert traced.of_pair(np.array([1.0]), 0, 1)[0] == 1.0
     assert traced.t_visibility(0.5) == 0.0
     assert traced.t_visibility(0.51) == pytest.approx(9.9)
-    with pytest.raises(InputError, match="node 1 and a read through node 1"):
+    with pytest.raises(InputError, match=r"node 1 .*node 1"):
         traced.of_pair(np.array([1.0]), 1, 1)
 
 

@@ -7,7 +7,7 @@ import statsmodels.formula.api as smf
 
 from cassbook.book.chapters import thesis as chapter
 from cassbook.core.errors import InputError
-from cassbook.thesis import choosing, formulas, multiple, records
+from cassbook.thesis import best_setting, formulas, records
 from tests.helpers import made_runs
 
 
@@ -41,7 +41,7 @@ def test_a_plane_is_found_again_with_its_table():
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"a": rng.random(200), "b": rng.random(200), "group": np.arange(200) // 4})
     data["y"] = 0.5 + 2 * data["a"] - 3 * data["b"] + rng.normal(0, 0.1, 200)
-    ours = multiple.regress(data, "y", ["a", "b"], ["group"])
+    ours = formulas.regress(data, "y", ["a", "b"], ["group"])
     theirs = smf.ols("y ~ a + b", data).fit()
     assert ours.coefficients.to_numpy() == pytest.approx(theirs.params.to_numpy())
     assert ours.table["p"].to_numpy() == pytest.approx(theirs.pvalues.to_numpy())
@@ -57,7 +57,7 @@ def test_variance_inflation_tells_variables_that_say_the_same():
     data = pd.DataFrame({"a": rng.random(100), "c": rng.random(100), "group": np.arange(100)})
     data["b"] = data["a"] + rng.normal(0, 0.01, 100)
     data["y"] = data["a"] + data["c"]
-    vif = multiple.regress(data.assign(y=data["y"] + rng.normal(0, 0.1, 100)), "y", ["a", "b", "c"], ["group"]).table[
+    vif = formulas.regress(data.assign(y=data["y"] + rng.normal(0, 0.1, 100)), "y", ["a", "b", "c"], ["group"]).table[
         "vif"
     ]
     assert vif["a"] > 100
@@ -69,15 +69,15 @@ def test_variance_inflation_tells_variables_that_say_the_same():
 def test_residuals_that_are_not_normal_are_told():
     rng = np.random.default_rng(4)
     data = pd.DataFrame({"a": rng.random(300), "group": np.arange(300)})
-    wild = multiple.regress(data.assign(y=data["a"] + rng.standard_t(2, 300)), "y", ["a"], ["group"])
-    tame = multiple.regress(data.assign(y=data["a"] + rng.normal(0, 1, 300)), "y", ["a"], ["group"])
+    wild = formulas.regress(data.assign(y=data["a"] + rng.standard_t(2, 300)), "y", ["a"], ["group"])
+    tame = formulas.regress(data.assign(y=data["a"] + rng.normal(0, 1, 300)), "y", ["a"], ["group"])
     assert wild.jarque_bera_p < 0.001 < tame.jarque_bera_p
 
 
 def test_a_variable_that_does_not_vary_is_refused():
     data = pd.DataFrame({"a": [1.0] * 5, "y": range(5), "group": range(5)})
     with pytest.raises(InputError, match="a: does not vary"):
-        multiple.regress(data, "y", ["a"], ["group"])
+        formulas.regress(data, "y", ["a"], ["group"])
 
 
 def test_scales():
@@ -106,7 +106,7 @@ def test_every_scale_and_every_reading(mixes):
 
 
 def test_what_predicts_the_best_setting_of_an_additive_cluster(mixes):
-    judged = choosing.judge(mixes)
+    judged = best_setting.judge(mixes)
     assert judged.loc["latency of each setting, then the least", "right"].share > 0.8
     trivial = judged.loc["always the most frequent best"]
     assert trivial["right"].share == pytest.approx(2 / 3)
@@ -117,4 +117,4 @@ def test_what_predicts_the_best_setting_of_an_additive_cluster(mixes):
 
 def test_too_few_thread_counts_to_leave_one_out(mixes):
     with pytest.raises(InputError, match="three or more, got 2"):
-        choosing.judge(mixes[mixes["threads"].isin([10, 100])])
+        best_setting.judge(mixes[mixes["threads"].isin([10, 100])])

@@ -12,7 +12,7 @@ from IPython.display import HTML
 from cassbook.book.chapters import price
 from cassbook.book.chapters import strong as strong_reads
 from cassbook.book.chapters.failures import counted
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate

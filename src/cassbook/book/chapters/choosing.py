@@ -8,12 +8,12 @@ import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
+from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import estimated, signs
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
-from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation, wider_settings
+from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation
 from cassbook.latency.mixing import mix_label
 from cassbook.shown.tables import intervals
 
@@ -31,7 +31,7 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
 
 def deviation_values(table: pd.DataFrame) -> dict[str, int]:
     """Return what the prose quotes of `deviations`: mixes that are significantly off, and how many there are."""
-    return {"off_significantly": int(table["told"].eq(True).sum()), "cells": len(table)}
+    return {"off_significantly": int(table["distinguishable"].eq(True).sum()), "cells": len(table)}
 
 
 def deviation_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -172,15 +172,15 @@ def regret_figures(source: Source) -> dict[str, str]:
 
 
 def wider_table(source: Source) -> pd.DataFrame:
-    """Return `wider_settings.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
+    """Return `policies.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
     _check_wider(source)
     columns: dict[tuple[str, str], pd.Series] = {}
     for figure in ("mean", "p99"):
-        pairs = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
+        pairs = policies.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
         columns |= {
             (figure, "times as slow"): pairs["ratio"].map("{:.2f}".format),
             (figure, "faster in"): pairs["faster"].astype(str) + " of " + pairs["workloads"].astype(str),
-            (figure, "significant"): pairs["told_faster"],
+            (figure, "significant"): pairs["distinguishably_faster"],
         }
     return pd.DataFrame(columns)
 
@@ -190,14 +190,14 @@ def wider_values(source: Source) -> dict[str, int | str]:
     p99 of 3R-2W by that of 3R-1W.
     """
     _check_wider(source)
-    best = {name: wider_settings.times_best(source.cell_stats, percentiles.COLUMNS[name]) for name in ("mean", "p99")}
-    tail = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["p99"])["ratio"]
+    best = {name: policies.times_best(source.cell_stats, percentiles.COLUMNS[name]) for name in ("mean", "p99")}
+    tail = policies.against_contained(source.cell_stats, percentiles.COLUMNS["p99"])["ratio"]
     counts = {f"wider_best_{name}": count for name, (count, _) in best.items()} | {"wider_all": best["mean"][1]}
     return counts | {"wider_tail": f"{tail.get(('3R-2W', '3R-1W'), float('nan')):.2f}"}
 
 
 def _check_wider(source: Source) -> None:
-    if wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["mean"]).empty:
+    if policies.against_contained(source.cell_stats, percentiles.COLUMNS["mean"]).empty:
         raise LackingError(f"{source.label} has no mixes at a setting that is wider than another of its own")
 
 
@@ -241,4 +241,4 @@ def domain(source: Source) -> pd.DataFrame:
 def undecided(source: Source) -> tuple[int, int]:
     """Return points of the map whose winner is not distinguishable from the runner-up, and all."""
     grid = domain(source)
-    return int((grid["told"] != True).sum()), len(grid)  # noqa: E712 - None is not told either
+    return int((grid["distinguishable"] != True).sum()), len(grid)  # noqa: E712 - None is not True either

@@ -15,8 +15,8 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import palette
 from cassbook.book.chapters import choosing
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import LackingError
 from cassbook.latency import mix_excess
@@ -56,9 +56,9 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         shown |= set(names)
         place = grid["best"].map({name: k for k, name in enumerate(names)})
         best = grid.assign(place=place).pivot_table("place", "read_share", "threads")
-        distinguishable = grid.assign(told=[float(value is True) for value in grid["told"]]).pivot_table(
-            "told", "read_share", "threads"
-        )
+        distinguishable = grid.assign(
+            distinguishable=[float(value is True) for value in grid["distinguishable"]]
+        ).pivot_table("distinguishable", "read_share", "threads")
         colours = ListedColormap([palette.ALL_SETTINGS[name] for name in names])
         panel.pcolormesh(
             best.columns,

@@ -9,11 +9,11 @@ import pandas as pd
 
 from cassbook.book import needs
 from cassbook.book.chapters.latency import nearest
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.units import MS_PER_S, US_PER_MS
-from cassbook.latency import changepoint, cold_cells, cold_start
+from cassbook.latency import changepoint, cold_start
 from cassbook.records import digest
 from cassbook.shown.tables import Format, formatted, titled
 
@@ -52,7 +52,7 @@ def _in_words(table: pd.DataFrame) -> pd.DataFrame:
 
 def cold_load(sources: Iterable[Source]) -> str:
     """Return the load of the cells of `cold_cells` in runs, in the words of a sentence: 'QUORUM with 500 threads'."""
-    cells = pd.concat([cold_cells.cold_cells(source.run) for source in sources if source.run is not None])
+    cells = pd.concat([cold_start.cold_cells(source.run) for source in sources if source.run is not None])
     loads = [
         f"{', '.join(levels.unique())} with {threads} threads" for threads, levels in cells.groupby("threads")["level"]
     ]
@@ -75,7 +75,7 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
     rows = [
         (cell["condition"].replace("_", " "), cell["operation"], cell["level"], int(cell["block"]),
          *ending(cell["bins"]), cell["times_warm"])
-        for cell in cold_cells.against_warm(source.run, bin_ms).to_dict("records")
+        for cell in cold_start.against_warm(source.run, bin_ms).to_dict("records")
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=[*_CONDITION, *_ENDING, "times_warm"]).set_index(_CONDITION)
 
@@ -91,7 +91,7 @@ def cold_conditions_shown(source: Source, bin_ms: float = 50) -> pd.DataFrame:
 
 
 def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
-    """Return what `cold_conditions` found, by (one of `cold_cells.CONDITIONS`, READ or WRITE), in words of a sentence.
+    """Return what `cold_conditions` found, by (one of `cold_start.CONDITIONS`, READ or WRITE), in words of a sentence.
 
     Returns
     -------
@@ -99,9 +99,9 @@ def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], s
         'in 2 of 3 (ends after 700 to 1450 ms, 1.5 to 1.6 times slower)', 'in none of 3', or 'not measured'; behind it
         '; whole cells 1.1 to 2.0 times the warm ones' where there are warm ones.
     """
-    cells = cold_cells.against_warm(source.run, bin_ms)
+    cells = cold_start.against_warm(source.run, bin_ms)
     words = {}
-    for condition in cold_cells.CONDITIONS:
+    for condition in cold_start.CONDITIONS:
         for operation in ("READ", "WRITE"):
             chosen = cells.query("condition == @condition and operation == @operation") if len(cells) else cells
             words[condition, operation] = _words(chosen)
@@ -132,11 +132,11 @@ def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> s
 
 
 def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
-    """Return the latency series of each block's warm-up (see `cold_cells.warm_ups`), by source and cluster start."""
+    """Return the latency series of each block's warm-up (see `cold_start.warm_ups`), by source and cluster start."""
     by_start = {}
     for source in sources:
         assert source.run is not None  # noqa: S101 - only runs have samples
-        for number, series in enumerate(cold_cells.warm_ups(source.run, bin_ms), start=1):
+        for number, series in enumerate(cold_start.warm_ups(source.run, bin_ms), start=1):
             by_start[f"{source.label}, cluster start {number}"] = series
     return by_start
 
@@ -147,7 +147,7 @@ def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
     """
     rows = {}
     for name, series in warm_ups(sources).items():
-        first_us, last_us = cold_cells.first_and_last_us(series)
+        first_us, last_us = cold_start.first_and_last_us(series)
         rows[name] = {
             "first_ms": first_us / US_PER_MS,
             "last_ms": last_us / US_PER_MS,
@@ -219,7 +219,7 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     assert run is not None  # noqa: S101 - only runs have samples
     threads = nearest_threads(source, near)
     cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == threads)]
-    series = cold_cells.series_of(run, cells, bin_ms)
+    series = cold_start.series_of(run, cells, bin_ms)
     rows = []
     places = cells["read_cl"].map(LEVELS.index)
     ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])

@@ -13,8 +13,8 @@ from matplotlib.patches import Patch
 from cassbook.book import palette
 from cassbook.book.chapters.cold_start import NO_WARM_UP, nearest_threads
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
 from cassbook.core.units import MS_PER_S, US_PER_MS
@@ -22,7 +22,7 @@ from cassbook.latency import (
     changepoint,
     cold_start,
 )
-from cassbook.latency.cold_cells import CONDITIONS, against_warm
+from cassbook.latency.cold_start import CONDITIONS, against_warm
 
 
 def raw_delays(sources: Sequence[Source], near: int) -> Figure:

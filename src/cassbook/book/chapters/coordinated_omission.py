@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source, check_served
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source, check_served
 from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import LackingError
 from cassbook.latency import omission

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from cassbook import published
 from cassbook.book import needs, palette
 from cassbook.book.figure_style import done, panels, setting_legend
-from cassbook.book.lacking import of_each
+from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import by_workload, estimated, setting_rankings
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import LackingError
 from cassbook.core.proportion import share_text
 from cassbook.latency import (

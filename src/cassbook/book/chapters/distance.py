@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book.chapters import price
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.schema import without_aside
 from cassbook.deployment.inferred_regions import by_deployment
 from cassbook.deployment.link import CEILING_CHUNKS_PER_S
 from cassbook.deployment.scenarios import KEYS, highest_throughput
-from cassbook.records import benchmarks
+from cassbook.records import bench_results
 from cassbook.shown.tables import Format, formatted
 
 _FAR_LEVELS = ("QUORUM", "ALL")
@@ -120,7 +120,7 @@ def implied_shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def relay_table() -> pd.DataFrame:
-    """Return `benchmarks.relay_accuracy` in words."""
+    """Return `bench_results.relay_accuracy` in words."""
     titles = {
         "asked_ms": "asked, ms",
         "median_ms": "median",
@@ -129,4 +129,4 @@ def relay_table() -> pd.DataFrame:
         "kept": "within 1 ms or 2 %",
     }
     formats: dict[str, Format] = {**dict.fromkeys(titles, ".1f"), "kept": lambda kept: "yes" if kept else "no"}
-    return formatted(benchmarks.relay_accuracy(), formats).rename(columns=titles)
+    return formatted(bench_results.relay_accuracy(), formats).rename(columns=titles)

@@ -58,7 +58,7 @@ def escapes(run: AdvisedRun) -> pd.DataFrame:
     lowered = found["reason"].str.extract(_LOWERED, expand=False) + ", writes only"
     found["to"] = found["reason"].str.extract(r"^to ([^:]+):", expand=False).fillna(lowered).fillna("no safe way")
     shown = {
-        "told_s": "known after, s", "failed_s": "first failed reply after, s", "left_s": "left after that reply, s",
+        "known_s": "known after, s", "failed_s": "first failed reply after, s", "left_s": "left after that reply, s",
     }  # fmt: skip
     found["members"] = np.where(found["lived"], "all live", "one has died")
     found["sweep"] = np.where(found["swept"], "yes", "")

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book import needs
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.latency import saturation
-from cassbook.records import benchmarks
+from cassbook.records import bench_results
 from cassbook.shown.tables import intervals
 
 
 def next_to_stress() -> pd.DataFrame:
-    """Return `benchmarks.throughput_ratios` for readers: one row per (operation, level, threads)."""
-    ratios = benchmarks.throughput_ratios().set_index(benchmarks.POINT)
+    """Return `bench_results.throughput_ratios` for readers: one row per (operation, level, threads)."""
+    ratios = bench_results.throughput_ratios().set_index(bench_results.POINT)
     titles = {
         "ours_per_s": "ours, 1/s",
         "stress_per_s": "cassandra-stress, 1/s",

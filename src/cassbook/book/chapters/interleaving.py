@@ -11,8 +11,8 @@ import pandas as pd
 from cassbook.book import needs
 from cassbook.book.chapters import price
 from cassbook.book.chapters.latency import nearest
-from cassbook.book.lacking import of_each, served
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each, served
+from cassbook.book.provenance import Source
 from cassbook.core.balanced_order import balanced_order
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import FEWEST, Estimate

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from cassbook import published
 from cassbook.book import needs
-from cassbook.book.lacking import served
-from cassbook.book.source import Source
+from cassbook.book.gaps import served
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
 from cassbook.latency import distributions, saturation, summaries, uncertainty

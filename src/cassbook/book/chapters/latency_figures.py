@@ -11,8 +11,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMetho
 
 from cassbook.book import needs, palette
 from cassbook.book.figure_style import OPERATIONS, done, error_bars, panels
-from cassbook.book.lacking import served
-from cassbook.book.source import Source
+from cassbook.book.gaps import served
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import (

@@ -10,11 +10,10 @@ import pandas as pd
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.deployment.distances import Distances, placed
+from cassbook.deployment.distances import Distances, placed, uplink_distances
 from cassbook.deployment.model import IN_FLIGHT, Model
 from cassbook.deployment.notation import parse
-from cassbook.deployment.uplinks import uplink_distances
-from cassbook.records import trial_ratios
+from cassbook.records import distance_experiments
 from cassbook.records.distance_experiments import DISTANCE_QUESTIONS
 from cassbook.records.experiment import Results
 from cassbook.shown.tables import titled
@@ -218,7 +217,7 @@ def coordinators_values(results: Results) -> dict[str, str]:
     QUORUM spread (three by one) and held (`many` requests at a coordinator by the `default`, which are given too).
     """
     three = {
-        f"three_{word}": ratio_text(trial_ratios.three_coordinators(results, name))
+        f"three_{word}": ratio_text(distance_experiments.three_coordinators(results, name))
         for word, name in (("reads", "READ"), ("writes", "UPDATE"))
     }
     default = {"setup": "c", "condition": "one at QUORUM"}
@@ -245,13 +244,13 @@ def ratio_text(value: Estimate) -> str:
 
 def uplinks_values(results: Results) -> dict[str, str]:
     """Return the latency of writes by that of reads, by condition."""
-    ratios = trial_ratios.writes_by_reads(results)
+    ratios = distance_experiments.writes_by_reads(results)
     return {name.replace(" ", "_"): ratio_text(ratio) for name, ratio in ratios.items()}
 
 
 def asynchronous_values(results: Results) -> dict[str, str]:
     """Return the throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
-    more, reached = trial_ratios.more_in_flight(results)
+    more, reached = distance_experiments.more_in_flight(results)
     return {"more": ratio_text(more), "reached": ratio_text(reached)}
 
 
@@ -263,7 +262,7 @@ def proxy_values(results: Results) -> dict[str, str]:
     least, most = int(sizes.min()), int(sizes.max())
     by_proxy = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
     return {
-        "page_sooner": ratio_text(trial_ratios.without_proxy(results)),
+        "page_sooner": ratio_text(distance_experiments.without_proxy(results)),
         "a_row_ms": text(Estimate.mean((by_proxy[most] - by_proxy[least]) / (most - least))),
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book import needs
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.latency import (
     mixing,

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from cassbook.book import needs, palette
 from cassbook.book.alternative_text import Drawing
 from cassbook.book.figure_style import done, panels, setting_legend, style
-from cassbook.book.lacking import served
-from cassbook.book.settings import PLOTLY_VARIABLE
-from cassbook.book.source import Source
+from cassbook.book.gaps import served
+from cassbook.book.kernel_environment import PLOTLY_VARIABLE
+from cassbook.book.provenance import Source
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import (
     mixing,

@@ -1,4 +1,4 @@
-"""Tables and figures of the chapter on models: how well curves fit, and how well they predict what they have not seen."""
+"""The chapter on models: how well each curve fits, and how well it predicts what it has not seen."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 
 from cassbook.book import needs, palette
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import of_each
+from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import p_text
-from cassbook.book.source import Source, check_served
+from cassbook.book.provenance import Source, check_served
 from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import LackingError
 from cassbook.core.units import US_PER_MS, US_PER_S

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book import needs
-from cassbook.book.lacking import of_each, served
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each, served
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate

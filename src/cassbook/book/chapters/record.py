@@ -9,7 +9,7 @@ import itables
 import pandas as pd
 from IPython.display import HTML
 
-from cassbook.claims.report import FINDING_WORDS, MEASURED_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
+from cassbook.claims.ledger_text import FINDING_WORDS, MEASURED_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
 from cassbook.claims.statement import MATTERS, PAPERS, VERDICTS, Finding, Kind, Verdict
 from cassbook.core.errors import InputError
 

@@ -14,9 +14,9 @@ from cassbook.book.figure_style import done, panels
 from cassbook.claims.d16 import source as d16_source
 from cassbook.claims.g20 import choices as g20_choices
 from cassbook.claims.interval import high, low, middle
+from cassbook.claims.ledger_text import PAPER_NAMES, VERDICT_WORDS, frame
 from cassbook.claims.pbs import forensics as pbs_forensics
 from cassbook.claims.pbs import text as pbs
-from cassbook.claims.report import PAPER_NAMES, VERDICT_WORDS, frame
 from cassbook.claims.statement import Finding, Kind
 from cassbook.claims.thesis import text as thesis
 from cassbook.latency.regression import MODEL_TITLES

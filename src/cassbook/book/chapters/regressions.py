@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from cassbook import published
 from cassbook.book import needs, palette
 from cassbook.book.figure_style import OPERATIONS, done, panels
-from cassbook.book.lacking import of_each
-from cassbook.book.source import PUBLISHED, Source, check_served
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import regression, reproduction

@@ -13,7 +13,7 @@ from IPython.display import HTML
 from jinja2 import Template
 
 from cassbook.book import palette
-from cassbook.book.settings import PLOTLY_VARIABLE
+from cassbook.book.kernel_environment import PLOTLY_VARIABLE
 from cassbook.core.consistency import LEVELS
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import CalibrationRun

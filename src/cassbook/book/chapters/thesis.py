@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book.paper_tables import signs, starred
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import bounds_text
 from cassbook.shown.tables import Format, titled
-from cassbook.thesis import choosing, formulas
-from cassbook.thesis.findings import LATENCIES, counted
+from cassbook.thesis import best_setting, formulas
+from cassbook.thesis.records import LATENCIES, counted
 
 #: What is zero by construction (the constant of z-scores) comes out as rounding errors, other ones elsewhere.
 _ZERO = 1e-12
@@ -103,7 +103,7 @@ def reading_words(records: pd.DataFrame) -> dict[str, str]:
     return quoted
 
 
-#: Methods of `choosing.judge` that prose quotes.
+#: Methods of `best_setting.judge` that prose quotes.
 _QUOTED = {
     "formula": "formula (2), all records",
     "best": "formula (2), best records only",
@@ -149,10 +149,10 @@ def readings(records: pd.DataFrame, equation: str, scale: str = "0 to 1", most: 
 
 
 def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
-    """Return how often each method names the best setting of thread counts it has not seen: `choosing.judge` in
+    """Return how often each method names the best setting of thread counts it has not seen: `best_setting.judge` in
     words.
     """
-    table = choosing.judge(records, scale)
+    table = best_setting.judge(records, scale)
     columns: dict[str, tuple[str, Format]] = {
         "right": ("right", lambda share: f"{share.right} of {share.total}"),
         "interval": ("95 %", _between),

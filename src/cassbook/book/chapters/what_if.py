@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from cassbook.advisor import against_mixes
+from cassbook.advisor import from_calibration
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book.chapters.queueing_calibrated import QUORUM_READ
 from cassbook.core.units import PERCENT
@@ -16,7 +16,7 @@ from cassbook.latency import policies
 from cassbook.records.calibration import CalibrationRun, gain_of_asking_all
 from cassbook.shown.tables import Format, titled
 
-#: What tables call the columns of `against_mixes.by_setting`.
+#: What tables call the columns of `from_calibration.by_setting`.
 TITLES = {"parts_off": "parts: off, %", "mixes_off": "mixes: off, %", "above": "mix above its parts, %"}
 #: Ways of choosing a setting that the chapter compares, besides fixed ones and rules of thumb.
 NETWORK, WEIGHTED = "the network", "the calibration's pure cells, weighted"
@@ -25,10 +25,10 @@ _QUOTED = {"network": NETWORK, "weighted": WEIGHTED, "others": policies.OTHER_ST
 
 def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame) -> dict[str, object]:
     """Return what the chapter says of mixes: how many, from how many starts, how far off; and of `regret`, of
-    `against_mixes.regrets`.
+    `from_calibration.regrets`.
     """
-    rows = against_mixes.compared(predicted, cell_stats)
-    every, network = against_mixes.by_setting(predicted, cell_stats).loc["all"], regret.loc[NETWORK]
+    rows = from_calibration.compared(predicted, cell_stats)
+    every, network = from_calibration.by_setting(predicted, cell_stats).loc["all"], regret.loc[NETWORK]
     above = every["above"]
     return {
         "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),

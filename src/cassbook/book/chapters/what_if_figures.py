@@ -41,7 +41,7 @@ def mixes(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        Of `against_mixes.compared`.
+        Of `from_calibration.compared`.
     """
     loads = sorted(table["threads"].unique())
     figure, axes = panels(1, len(loads), width=3.6, height=3.4)

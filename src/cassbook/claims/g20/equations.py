@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from cassbook.claims.g20.cells import ORDERS
+from cassbook.claims.g20.derived import ORDERS
 from cassbook.claims.g20.source import MixKey, coefficient, estimate, levels_of, mix, r_squared, table, table4
 from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, overlap, percent_above
 from cassbook.claims.registry import claim

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import norm
 from statsmodels.tools.eval_measures import aicc
 
-from cassbook.claims.g20.cells import RESIDUAL, printed_deviation, residual_percent
 from cassbook.claims.g20.choices import least_of, score
+from cassbook.claims.g20.derived import RESIDUAL, printed_deviation, residual_percent
 from cassbook.claims.g20.equations import by_equations, polynomial
 from cassbook.claims.g20.source import (
     COLUMNS,

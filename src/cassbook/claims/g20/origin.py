@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from scipy.stats import median_abs_deviation, norm
 
-from cassbook.claims.g20.cells import RESIDUAL, printed_deviation, residual_percent
+from cassbook.claims.g20.derived import RESIDUAL, printed_deviation, residual_percent
 from cassbook.claims.g20.source import MixKey, benchmarks, levels_of, table4
 from cassbook.claims.interval import exactly, high, low, middle, overlap
 from cassbook.claims.registry import claim

@@ -17,10 +17,10 @@ from cassbook.claims.g20.source import (
     winners,
 )
 from cassbook.claims.interval import Interval, exactly, largest, least, mean, middle, percent_above, percent_below
+from cassbook.claims.level_means import Study
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, strong_pairs
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
-from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS
 from cassbook.latency.saturation import growth_table
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from cassbook.claims.g20.cells import OF_ITSELF, OF_ONE, latency_slowdown, throughput_slowdown
+from cassbook.claims.g20.derived import OF_ITSELF, OF_ONE, latency_slowdown, throughput_slowdown
 from cassbook.claims.g20.little import little_ratio
 from cassbook.claims.g20.source import (
     OPERATIONS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cassbook.claims.g20.cells import OF_ITSELF, OF_ONE, cell_name, slowdown_cells, throughput_slowdown
+from cassbook.claims.g20.derived import OF_ITSELF, OF_ONE, cell_name, slowdown_cells, throughput_slowdown
 from cassbook.claims.g20.slips import Row, borne_out, broken_rows
 from cassbook.claims.g20.source import OPERATIONS, ROMAN, TABLE_OF, benchmarks, table
 from cassbook.claims.interval import Interval, mean, middle

@@ -10,7 +10,7 @@ import numpy as np
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, interval, middle, percent_above, percent_below
-from cassbook.claims.study import Study
+from cassbook.claims.level_means import Study
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.types import Floats
 

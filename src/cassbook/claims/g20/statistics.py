@@ -21,10 +21,10 @@ from cassbook.claims.interval import (
     percent_above,
     percent_below,
 )
+from cassbook.claims.level_means import Study
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import SIGNIFICANT, straight
 from cassbook.claims.statement import Answer, Count
-from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS
 
 # Section IV.A: statistics
@@ -91,7 +91,7 @@ def variation_range() -> tuple[Interval, Interval]:
     "which does not affect the statistical significance of the reported average latency",
     "does not affect",
 )
-def means_are_told_apart() -> Answer:
+def means_differ_significantly() -> Answer:
     """Pairs of levels in each row that differ by more than 1.96 standard errors of their difference."""
     apart = {}
     for operation, pair, n in product(OPERATIONS, combinations(LEVELS, 2), benchmarks().threads()):

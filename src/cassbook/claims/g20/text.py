@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
-from cassbook.claims.g20.cells import OF_ITSELF
+from cassbook.claims.g20.derived import OF_ITSELF
 from cassbook.claims.g20.slowdowns import average_slowdown, mends
 from cassbook.claims.g20.source import OPERATIONS, SHARES, benchmarks, slowdowns, winners
 from cassbook.claims.interval import largest, low, middle
+from cassbook.claims.level_means import Study
 from cassbook.claims.quorum_pairs import (
     REPLICATION_FACTOR,
     chance_to_meet,
@@ -16,9 +17,8 @@ from cassbook.claims.quorum_pairs import (
     strong_pairs,
 )
 from cassbook.claims.registry import claim
+from cassbook.claims.rules import READ_MOSTLY, UPDATE_HEAVY, YCSB_WORKLOADS
 from cassbook.claims.statement import Answer, Count, Untestable, in_words
-from cassbook.claims.study import Study
-from cassbook.claims.ycsb import READ_MOSTLY, UPDATE_HEAVY, YCSB_WORKLOADS
 from cassbook.core.consistency import LEVELS, replicas_waited_for
 
 # Abstract

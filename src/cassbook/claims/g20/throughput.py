@@ -7,10 +7,10 @@ import pandas as pd
 from cassbook import published
 from cassbook.claims.g20.source import COLUMNS, benchmarks
 from cassbook.claims.interval import Interval, exactly, high, largest, low, mean, middle, percent_below
+from cassbook.claims.level_means import Study
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import MORE_STRICTLY, SATURATED, within
 from cassbook.claims.statement import Answer, Count
-from cassbook.claims.study import Study
 from cassbook.latency.saturation import TOO_FEW, growth_table, saturation_point
 
 # Section IV.A: statistics

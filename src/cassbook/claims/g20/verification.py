@@ -6,14 +6,14 @@ from itertools import pairwise
 
 from scipy.stats import spearmanr
 
-from cassbook.claims.g20.cells import OF_ITSELF, printed_deviation
+from cassbook.claims.g20.derived import OF_ITSELF, printed_deviation
 from cassbook.claims.g20.slowdowns import throughput_answer
 from cassbook.claims.g20.source import SETTINGS, SHARES, slowdowns, table4, underlined, winners
 from cassbook.claims.interval import Interval, exactly, largest, magnitude, mean, middle, percent_above
+from cassbook.claims.level_means import Study
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import SIGNIFICANT
 from cassbook.claims.statement import Answer, Count, Untestable, Value
-from cassbook.claims.study import Study
 
 #: What says of the deviations and underlines of Table V what they are.
 TABLE_V = ("g20-verification",)

@@ -1,7 +1,8 @@
-"""Table 1 of the 2021 paper: its regions, their distances, and where the scenarios can lie in them."""
+"""Deployments of the 2021 paper: its notation (section 1.2), its regions (Table 1), and where scenarios can lie."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,8 +13,57 @@ from cassbook import published
 from cassbook.claims.g21.source import LEVELS, OPERATIONS, REPLICAS, floor
 from cassbook.claims.interval import Interval, as_printed, exactly, least, middle, possibly_at_most
 
+_CLOSING = {"(": ")", "{": "}", "[": "]"}
 #: (from, to) to a distance in ms.
 Distances: TypeAlias = Mapping[tuple[str, str], Interval]
+
+
+@cache
+def notations() -> list[tuple[str, str, str]]:
+    """(scenario, place, notation) wherever a scenario is written out, as the text at hand has it."""
+    rows = published.as_text("g21_scenarios").to_dict("records")
+    return [(r["scenario"], f"{r['place']} {r['level']}".strip(), r["notation"]) for r in rows]
+
+
+def balanced(notation: str) -> bool:
+    """Whether every bracket is closed, each kind by itself: a cluster's round brackets may cross those of Regions.
+
+    >>> balanced("{[C], ([R1]}, {R2})"), balanced("{C}, {R1})")
+    (True, False)
+    """
+    for opening, closing in _CLOSING.items():
+        depth = 0
+        for sign in notation:
+            depth += (sign == opening) - (sign == closing)
+            if depth < 0:
+                return False
+        if depth:
+            return False
+    return True
+
+
+def deepest(notation: str, opening: str) -> int:
+    """How many brackets of one kind stand within each other at most; two of '{' are a Region within a Region."""
+    depth = most = 0
+    for sign in notation:
+        depth += (sign == opening) - (sign == _CLOSING[opening])
+        most = max(most, depth)
+    return most
+
+
+def replicas(notation: str) -> list[str]:
+    """Replica symbols in the order they are written."""
+    return re.findall(r"R\d", notation)
+
+
+def in_cluster(notation: str) -> list[str]:
+    """Replica symbols that stand inside round brackets."""
+    symbols, depth = [], 0
+    for sign in re.findall(r"R\d|[()]", notation):
+        if sign.startswith("R") and depth > 0:
+            symbols.append(sign)
+        depth += (sign == "(") - (sign == ")")
+    return symbols
 
 
 @cache

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 
-from cassbook.claims.g21.notation import balanced, deepest, notations, replicas
-from cassbook.claims.g21.placements import distances
+from cassbook.claims.g21.placements import balanced, deepest, distances, notations, replicas
 from cassbook.claims.g21.source import (
     COLUMNS,
     HALF,

@@ -8,9 +8,9 @@ from itertools import pairwise
 from cassbook import published
 from cassbook.claims.interval import exactly
 from cassbook.claims.registry import Cell, cells, claim
+from cassbook.claims.rules import YCSB_WORKLOADS
 from cassbook.claims.statement import Answer, Statement, in_words
 from cassbook.claims.thesis.text import ABSTRACT_2020, CAPTIONS, LISTED
-from cassbook.claims.ycsb import YCSB_WORKLOADS
 
 # Chapter 3: benchmarks
 

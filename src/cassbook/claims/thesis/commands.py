@@ -9,7 +9,7 @@ from cassbook import published
 from cassbook.claims.interval import exactly, middle
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count, figure
-from cassbook.claims.thesis.results import threads_of_2020
+from cassbook.claims.thesis.levels_and_settings import threads_of_2020
 from cassbook.claims.thesis.text import READ_RATES, THREAD_COUNTS, rates
 from cassbook.core.consistency import STRONG_SETTINGS
 

@@ -10,7 +10,7 @@ from cassbook.claims.interval import Interval, as_printed, exactly, high, interv
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count, figure
-from cassbook.claims.thesis.results import MIXES
+from cassbook.claims.thesis.levels_and_settings import MIXES
 from cassbook.claims.thesis.text import THREAD_COUNTS
 from cassbook.core.consistency import STRONG_SETTINGS
 

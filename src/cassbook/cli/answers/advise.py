@@ -317,8 +317,8 @@ def map_table(advice: AdviceMap) -> pd.DataFrame:
     operations there as `not_known`.
     """
     fastest, surviving, by_mean = advice.fastest, advice.recommended, advice.by == "mean"
-    names = {"best": "recommended", "latency_us": "recommended_latency_us", "told": "recommended_told",
-             "marks": "recommended_marks"}  # fmt: skip
+    alike = ("latency_us", "distinguishable", "marks")
+    names = {"best": "recommended"} | {name: f"recommended_{name}" for name in alike}
     table = fastest.rename(columns={"marks": "best_marks"})
     if not by_mean:  # then a point may have a recommended setting and no fastest, or neither
         points = pd.concat([of[_POINT].astype(float) for of in (fastest, surviving, advice.unknown)]).drop_duplicates()
@@ -402,7 +402,8 @@ def _map_marks(table: pd.DataFrame) -> list[str]:
 def _grid(advice: AdviceMap, table: pd.DataFrame) -> str:
     """Draw the winners over threads and share of reads; one that wins everywhere is named in a line."""
     signs = [
-        "" if second == "" else _SIGNS[told] for second, told in zip(table["runner_up"], table["told"], strict=True)
+        "" if second == "" else _SIGNS[differs]
+        for second, differs in zip(table["runner_up"], table["distinguishable"], strict=True)
     ]
     labels = table["best"] + pd.Series(signs, table.index, dtype=object)
     rows, columns = [f"{share:.0%}" for share in advice.read_shares], [f"{count:g}" for count in advice.threads]

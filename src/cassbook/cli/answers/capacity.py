@@ -33,10 +33,7 @@ _WHY = {
 def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None, form: str) -> str:
     """Answer for every setting of a run that was measured at fixed rates.
 
-    Raises
-    ------
-    InputError
-        If there are no such cells, or none of the workload.
+    Raises InputError if there are no such cells, or none of the workload.
     """
     statistics = run.statistics
     if workload is not None:

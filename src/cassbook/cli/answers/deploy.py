@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ import pandas as pd
 from cassbook.cli.answers.deploy_notes import Centres, notes, operations, replicated, strategy, surviving
 from cassbook.cli.answers.machine import baseline
 from cassbook.core.errors import InputError
+from cassbook.core.types import Log
+from cassbook.deployment.availability import survives
 from cassbook.deployment.distances import Distances, Placement, placed, printed, read
 from cassbook.deployment.forecast import Forecast, forecast, near
 from cassbook.deployment.notation import Host, parse
 from cassbook.deployment.replication import Replication, names
-from cassbook.deployment.survival import survives
 from cassbook.ingest.folder import open_run
 
 #: Of a node, as long as there are few of them.
@@ -167,20 +168,14 @@ def as_json(predictions: Sequence[Forecast], known: Mapping[str, Any], measured:
 
 
 def measure(
-    placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, log: Callable[[str], None],
+    placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, log: Log,
     means: str = "relay", replication: Replication | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Measure reads and writes of a deployment on this machine, behind the relay.
 
-    Returns
-    -------
-    DataFrame
-        operation, latency_ms, throughput_per_s, marks.
+    Columns: operation, latency_ms, throughput_per_s, marks.
 
-    Raises
-    ------
-    InputError
-        See `measurable`.
+    Raises InputError: see `measurable`.
     """
     from cassbook.lab.run.measure import measure as run
     from cassbook.profile.profile import Profile
@@ -222,11 +217,8 @@ def measure(
 def measurable(placement: Placement, replication: Replication | None) -> int:
     """Return the replication factor that a cluster for `--measure` is to have.
 
-    Raises
-    ------
-    InputError
-        If rows are to be on some nodes of a data centre: the laboratory's keyspaces have them on all, or go round the
-        ring.
+    Raises InputError if rows are to be on some nodes of a data centre: the laboratory's keyspaces have them on all, or
+    go round the ring.
     """
     if not isinstance(replication, Mapping):
         return len(placement.deployment.replicas) if replication is None else replication

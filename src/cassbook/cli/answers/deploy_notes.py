@@ -7,10 +7,10 @@ from typing import Any
 
 from cassbook.core.consistency import refuses_reads, replicas_waited_for
 from cassbook.core.words import counted
+from cassbook.deployment.availability import survives
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.model import LEVELS, Model
 from cassbook.deployment.replication import names, replica_sets
-from cassbook.deployment.survival import survives
 from cassbook.deployment.visibility import Rows, Wait, wait
 from cassbook.shown.dead_replicas import dead_replicas
 

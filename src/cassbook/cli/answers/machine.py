@@ -16,16 +16,10 @@ def sharing(nodes: int, cores: int) -> str:
 def baseline(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is known of the cluster of a run.
 
-    Parameters
-    ----------
-    run : str
-    manifest : mapping
-        Of the run; of a folder of logs it says little.
+    `manifest`: of the run; of a folder of logs it says little.
 
-    Returns
-    -------
-    dict
-        run, engine; nodes, replication and cores (None if unknown; cores also where each node has its own); note.
+    Keys: run, engine; nodes, replication and cores (None if unknown; cores also where each node has its own);
+    note.
     """
     cluster = manifest.get("profile", {}).get("cluster", {})
     nodes, cores = cluster.get("nodes"), manifest.get("machine", {}).get("cores")

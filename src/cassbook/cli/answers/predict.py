@@ -22,10 +22,7 @@ _MOST_LINES = 12
 def jobs_of(text: str) -> list[int]:
     """Numbers of jobs of '45', '1,8,32' or '1..200'.
 
-    Raises
-    ------
-    InputError
-        For anything else.
+    Raises InputError for anything else.
     """
     wrong = InputError(f"jobs: {text!r}; give a number, some with commas, or a range such as 1..{_MOST_JOBS}")
     if ends := re.fullmatch(r"(\d+)\.\.(\d+)", text):
@@ -43,10 +40,7 @@ def jobs_of(text: str) -> list[int]:
 def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None:
     """Refuse an answer in which response falls as load grows, which shows that the calibration does not reach so far.
 
-    Raises
-    ------
-    InputError
-        Saying where it falls, what lies outside the calibration, and what would work.
+    Raises InputError, saying where it falls, what lies outside the calibration, and what would work.
     """
     if predicted.falls is None:
         return

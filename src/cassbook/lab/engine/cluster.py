@@ -1,29 +1,35 @@
-"""A ccm cluster as a context manager: ready means ready, and however the block ends, nothing is left."""
+"""A ccm cluster as a context manager: ready means ready, and however the block ends, nothing is left.
+
+Its nodes, by their numbers from 1, can be ended, paused, started again and replaced.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import socket
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import psutil
 from cassandra.cluster import Session
+from typing_extensions import override
 
-from cassbook.core.errors import LaboratoryError
+from cassbook.core.children import described
+from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
-from cassbook.core.signals import held_back, let_through
+from cassbook.core.signals import Cleared, held_back, let_through
 from cassbook.core.words import counted
-from cassbook.lab.engine import breaking, fetch, home, java, preflight, probe, teardown
+from cassbook.lab.engine import breakage, cluster_state, fetch, home, java, preflight, teardown
+from cassbook.lab.engine.any_cluster import AnyCluster, Distances
 from cassbook.lab.engine.connect import Access, connect
-from cassbook.lab.engine.control import Controlled, answers
-from cassbook.lab.engine.signals import Cleared
 from cassbook.lab.engine.spec import Spec
 
 READY_TIMEOUT_S = 240.0
@@ -31,6 +37,9 @@ READY_TIMEOUT_S = 240.0
 _UNITS = {"ms": "ms", "kb": "KiB", "mb": "MiB"}
 #: A session that has not shown all nodes ready is made anew after so long.
 _RENEW_S = 20.0
+_END_TIMEOUT_S, _POLL_S = 60.0, 0.02
+#: Folders of a node, besides its data, that are lost with its disks.
+_LOST = ("commitlogs", "saved_caches", "hints")
 
 
 def clusters_dir() -> Path:
@@ -38,7 +47,7 @@ def clusters_dir() -> Path:
     return cache_dir() / "clusters"
 
 
-class CassandraCluster(Controlled, Cleared):
+class CassandraCluster(Cleared, AnyCluster):
     """Start a local cluster on entry, remove every trace of it on exit.
 
     Parameters
@@ -66,8 +75,10 @@ class CassandraCluster(Controlled, Cleared):
         When ports, memory or disk are wanting, or a node does not start (with its name and its log's end).
     """
 
+    started_here = True
     deployment = "{[C, R1, R2, R3]}"
     keyspace = "ycsb"
+    release: Release
 
     def __init__(
         self,
@@ -81,7 +92,7 @@ class CassandraCluster(Controlled, Cleared):
         self.spec = spec or Spec()
         self.name = name
         self.log = log
-        self.access = access
+        self._access = access
         self.folder = clusters_dir() / f"{name}-{os.getpid()}"
         self.addresses = [f"127.0.0.{i}" for i in range(1, self.spec.nodes + 1)]
         self.installation: fetch.Installation | None = None
@@ -89,21 +100,18 @@ class CassandraCluster(Controlled, Cleared):
         self._watchdog: teardown.Watchdog | None = None
         self._ccm: Any = None  # what started the nodes, and can start them again
 
+    @override
     def begin(self) -> None:
-        """Start the cluster, as `start` does."""
         self.start()
 
+    @override
     def end(self, error: BaseException | None) -> None:
-        """Remove it."""
         self.remove()
 
     def start(self, keep: bool = False) -> None:
         """Fetch what is missing, start every node, and wait until all are ready.
 
-        Parameters
-        ----------
-        keep : bool
-            Leave the cluster running when this process ends (`cassbook cluster up`).
+        With `keep` the cluster outlives this process (`cassbook cluster up`).
         """
         with let_through():
             version = self._obtain().version
@@ -135,22 +143,14 @@ class CassandraCluster(Controlled, Cleared):
         preflight.check(self.spec.nodes + self.spec.spare, self.spec.heap_mb, self.folder)
         return self.java
 
+    @override
     def restart(self, between: Callable[[], None] | None = None) -> None:
         """Kill every node and start it again on the same data; returns when all are ready.
 
         What was flushed or synced is kept; what came since the last sync of the commit log, up to ten seconds by
-        default, a node may forget. Sessions to the cluster lose
-        their connections, and nodes before 3.10 the statements prepared on them.
-
-        Parameters
-        ----------
-        between : callable, optional
-            Called while no node runs.
-
-        Raises
-        ------
-        LaboratoryError
-            When a node does not come back; the cluster is removed.
+        default, a node may forget. Sessions lose their connections, and nodes before 3.10 the statements prepared on
+        them. `between` is called while no node runs. If a node does not come back, the cluster is removed
+        (LaboratoryError).
         """
         began = time.monotonic()
         self.log(f"restarting {counted(self.spec.nodes, 'node')}")
@@ -168,10 +168,7 @@ class CassandraCluster(Controlled, Cleared):
     def wait_until_whole(self) -> None:
         """Wait until every node answers, and reaches all others as coordinator, after some were down.
 
-        Raises
-        ------
-        LaboratoryError
-            Naming a node that has stopped or does not answer, with the end of its log.
+        A LaboratoryError names a node that has stopped or does not answer, with the end of its log.
         """
         CassandraCluster._wait_until_ready(self)
 
@@ -187,17 +184,33 @@ class CassandraCluster(Controlled, Cleared):
                 self._watchdog.release()
                 self._watchdog = None
 
+    @override
     def connect(self) -> Session:
-        """Return an ordinary driver session; the caller closes it with `session.cluster.shutdown()`."""
         return connect(self.addresses, self.release.protocol, access=self.access)
 
+    @override
     def node_folders(self) -> list[Path]:
         """Folder of each node, in order of address; its data, logs and hints lie inside."""
         return [self._folder(node) for node in range(1, self.spec.nodes + 1)]
 
     @property
+    @override
+    def access(self) -> Access | None:
+        return self._access
+
+    @property
+    @override
+    def apart(self) -> Distances | None:
+        return None
+
+    @property
+    @override
+    def nodes_here(self) -> int:
+        return self.spec.nodes
+
+    @property
+    @override
     def replication(self) -> int | dict[str, int]:
-        """Replicas of a row: how many, or how many in each data centre."""
         return self.spec.replication_factor
 
     @property
@@ -211,10 +224,12 @@ class CassandraCluster(Controlled, Cleared):
         return self.addresses
 
     @property
+    @override
     def labels(self) -> list[str]:
         """What samples call the coordinators: their loopback addresses."""
         return self.addresses
 
+    @override
     def notes(self) -> dict[str, Any]:
         """What the manifest says of a cluster start: Java and Cassandra, and where they were found."""
         assert self.java is not None  # noqa: S101 - it is ready
@@ -224,17 +239,120 @@ class CassandraCluster(Controlled, Cleared):
             java["further_options"] = further
         return {"java": java, "cassandra": self.installation.source}
 
+    @override
     def flush(self, session: Session, table: str) -> None:
         """Flush `table` ("keyspace.name") on every node and see that it is done."""
-        probe.flush(session, table, self.node_folders())
+        cluster_state.flush(session, table, self.node_folders())
 
+    @override
     def hints(self, session: Session) -> int:
-        """Hints that wait for delivery."""
-        return probe.pending_hints(session, self.release.major, self.node_folders())
+        return cluster_state.pending_hints(session, self.release.major, self.node_folders())
 
+    @override
     def barrier(self, session: Session) -> list[str]:
-        """Write at ALL through each node; the reasons of those that failed."""
-        return probe.write_at_all(session, self.spec.nodes)
+        return cluster_state.write_at_all(session, self.spec.nodes)
+
+    @override
+    @contextmanager
+    def paused(self, node: int) -> Iterator[None]:
+        """Pause node `node` (from 1) for the length of the block: SIGSTOP, and SIGCONT however the block ends."""
+        process = self.node_process(node)
+        try:
+            process.suspend()
+            yield
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    def end_node(self, node: int, kill: bool = True) -> None:
+        """End the process of node `node` (from 1) and wait, for a minute at most, until it is gone.
+
+        It gets SIGKILL or, without `kill`, SIGTERM, upon which it announces its leave. Either way the kernel still
+        writes out the pages that the node has written: it is no power cut.
+        """
+        process = self.node_process(node)
+        process.kill() if kill else process.terminate()
+        deadline = time.monotonic() + _END_TIMEOUT_S
+        while _runs(process) or preflight.held(self._address(node)):
+            if time.monotonic() > deadline:
+                wrong = f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s"
+                raise LaboratoryError(f"{wrong}\n{self._log_end(node)}")
+            time.sleep(_POLL_S)
+
+    def launch_node(self, node: int, replace: bool = False) -> None:
+        """Start node `node` (from 1), which does not run; returns before it answers.
+
+        A spare node joins: it fetches its rows from the others. With `replace` its disks are empty, and its rows are
+        streamed from the other replicas.
+        """
+        folder = self._folder(node)
+        (folder / "cassandra.pid").unlink(missing_ok=True)
+        ccm_node = self._ccm.nodelist()[node - 1]
+        ccm_node.pid = None  # of a process that has ended, which ccm takes to run until its parent has noticed
+        options: dict[str, Any] = {}
+        if replace:
+            for lost in (*folder.glob("data*"), *(folder / name for name in _LOST)):
+                shutil.rmtree(lost, ignore_errors=True)
+                lost.mkdir()
+            options["replace_address"] = self.broadcast_addresses[node - 1]
+        if replace or node > self.spec.nodes:
+            self._let_join(node)
+        ccm_node.start(no_wait=True, wait_other_notice=False, **options)
+
+    def set_clock(self, node: int, by_ms: float) -> None:
+        """Set the clock of node `node`, one of `Spec.breakable.clocks`, ahead; it heeds that within a second."""
+        breakage.set_clock(self._folder(node), by_ms)
+
+    def fill_disk(self, node: int) -> None:
+        """Fill the disk of node `node`, one of `Spec.breakable.disks`."""
+        breakage.fill(self._folder(node))
+
+    def free_disk(self, node: int) -> None:
+        """Free the disk of node `node` again; it has what it had."""
+        breakage.free(self._folder(node))
+
+    def _let_join(self, node: int) -> None:
+        """Have a node fetch its rows from the others, which no node does that is a seed of its own."""
+        ccm_node, seeds = self._ccm.nodelist()[node - 1], self._ccm.seeds
+        self._ccm.seeds = [address for other, address in enumerate(self.broadcast_addresses, 1) if other != node]
+        ccm_node.auto_bootstrap = True
+        ccm_node.set_configuration_options({})  # writes its configuration anew
+        self._ccm.seeds = seeds
+
+    def _folder(self, node: int) -> Path:
+        return self.folder / "ccm" / f"node{node}"
+
+    def node_answers(self, node: int) -> bool:
+        """Whether node `node` (from 1) accepts connections of clients."""
+        return answers(self._address(node))
+
+    def _address(self, node: int) -> str:
+        return [*self._listening, *self._spare_addresses][node - 1]
+
+    @property
+    def _spare_addresses(self) -> list[str]:
+        return [f"127.0.0.{self.spec.nodes + place}" for place in range(1, self.spec.spare + 1)]
+
+    @override
+    def node_process(self, node: int) -> psutil.Process:
+        """Return the process of node `node`, from 1.
+
+        InputError if there is no such node, LaboratoryError if it does not run.
+        """
+        if not 1 <= node <= self.spec.nodes + self.spec.spare:
+            raise InputError(f"node: there are nodes 1 to {self.spec.nodes + self.spec.spare}, got {node}")
+        pidfile = self._folder(node) / "cassandra.pid"
+        try:
+            return psutil.Process(int(pidfile.read_text()))
+        except (OSError, ValueError, psutil.NoSuchProcess):
+            raise LaboratoryError(f"node{node} does not run\n{self._log_end(node)}") from None
+
+    def _log_end(self, number: int) -> str:
+        """Why a node failed by its logs, what it said itself and then its JVM; they are kept when its folder goes."""
+        folder = self._folder(number) / "logs"
+        paths = [folder / name for name in ("system.log", "stdout.log")]
+        logs = "\n".join(path.read_text(errors="replace") for path in paths if path.is_file())
+        return described(logs, f"{self.folder.name}-node{number}") if logs.strip() else f"node{number} wrote no log"
 
     def _write_state(self, keep: bool) -> None:
         self.folder.mkdir(parents=True)
@@ -269,9 +387,9 @@ class CassandraCluster(Controlled, Cleared):
             for number, extra in self.spec.node_options.items():
                 ccm.nodelist()[number - 1].set_configuration_options(dict(extra))
         for number in self.spec.breakable.clocks:
-            breaking.give_clock(self._folder(number))
+            breakage.give_clock(self._folder(number))
         for number in self.spec.breakable.disks:
-            breaking.give_small_disk(self._folder(number))
+            breakage.give_small_disk(self._folder(number))
         self._ccm = ccm
 
     def _launch(self) -> None:
@@ -290,7 +408,7 @@ class CassandraCluster(Controlled, Cleared):
         session = self.connect()
         renewed = time.monotonic()
         try:
-            for question in (probe.missing_peers, probe.ensure_probe_table, probe.read_at_all):
+            for question in (cluster_state.missing_peers, cluster_state.ensure_probe_table, cluster_state.read_at_all):
                 while missing := question(session, self.spec.nodes):
                     self._check_alive()
                     if time.monotonic() > deadline:
@@ -314,7 +432,7 @@ class CassandraCluster(Controlled, Cleared):
 
 
 def named_for(release: Release, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of cassandra.yaml as a release names them, with those that go with them.
+    """Return options of cassandra.yaml as a release names them, with those that they require.
 
     What is synced in batches has no period. Units stand in the values from 4.1 on; a file that has a key with and
     without its unit stops the node, and so does an empty value.
@@ -328,3 +446,20 @@ def named_for(release: Release, options: Mapping[str, Any]) -> dict[str, Any]:
         name, _, unit = key.rpartition("_in_")
         found |= {name: f"{value}{_UNITS[unit]}"} if unit in _UNITS else {key: value}
     return found
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether a process has not ended, or only its parent has yet to notice."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def answers(address: str) -> bool:
+    """Return whether something accepts connections on a node's CQL port."""
+    try:
+        with socket.create_connection((address, preflight.CQL_PORT), timeout=1):
+            return True
+    except OSError:
+        return False

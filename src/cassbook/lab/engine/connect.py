@@ -25,34 +25,16 @@ _ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How a connection is encrypted; the server's certificate is always checked.
+    """How a connection is encrypted; the server's certificate is always checked. Files are PEM."""
 
-    Attributes
-    ----------
-    ca : Path, optional
-        Certificates that may have signed the server's, PEM. Default: those the system trusts.
-    cert, key : Path, optional
-        The client's own certificate and key, PEM, where the server asks for one.
-    check_name : bool
-        The certificate must name the address that is connected to.
-    old_ciphers : bool
-        Also offer AES-CBC with SHA-1, all that Cassandra before 4.0 speaks by default.
-    """
-
-    ca: Path | None = None
-    cert: Path | None = None
+    ca: Path | None = None  # certificates that may have signed the server's; None for those the system trusts
+    cert: Path | None = None  # the client's own certificate, where the server asks for one
     key: Path | None = None
-    check_name: bool = True
-    old_ciphers: bool = False
+    check_name: bool = True  # the certificate must name the address that is connected to
+    old_ciphers: bool = False  # also offer AES-CBC with SHA-1, all that Cassandra before 4.0 speaks by default
 
     def context(self) -> ssl.SSLContext:
-        """Read the files.
-
-        Raises
-        ------
-        InputError
-            Naming the option and the file that is missing or holds something else.
-        """
+        """Read the files; an InputError names the option and the file that is missing or holds something else."""
         for option, path in (("--tls-ca", self.ca), ("--tls-cert", self.cert), ("--tls-key", self.key)):
             if path is not None and not path.is_file():
                 raise InputError(f"{option}: there is no file {path}")
@@ -92,10 +74,7 @@ class Access:
     ) -> Access:
         """Take user name and password from CASSBOOK_USERNAME and CASSBOOK_PASSWORD; neither means none is needed.
 
-        Raises
-        ------
-        InputError
-            If only one of the two is set.
+        One without the other is an InputError.
         """
         username, password = environment.get(USERNAME), environment.get(PASSWORD)
         if (username is None) != (password is None):
@@ -114,28 +93,9 @@ def connect(
 ) -> Session:
     """Connect to all `addresses` and wait for a pool to each, so that a statement can name its coordinator.
 
-    Other nodes that the cluster may have are left alone.
-
-    Parameters
-    ----------
-    addresses : sequence of str
-    protocol : int
-        Version of the native protocol.
-    timeout_s : float
-        For a connection and for a request.
-    access : Access, optional
-        Credentials, TLS and port.
-    attempts : int
-        A second apart.
-    least : int, optional
-        How many of the nodes must answer. Default: all.
-
-    Raises
-    ------
-    InputError
-        If a node lets nobody in like that: credentials or certificates.
-    LaboratoryError
-        If a node cannot be reached, with the driver's reasons.
+    Other nodes that the cluster may have are left alone. `timeout_s` holds for a connection and for a request, attempts
+    are a second apart, and `least` nodes must answer (all by default). InputError for refused credentials or
+    certificates, LaboratoryError with the driver's reasons if a node cannot be reached.
     """
     access = access or Access()
     failure: Exception | None = None
@@ -165,12 +125,7 @@ def connect(
 def connect_with_own(addresses: Sequence[str], protocol: int, tls: Tls | None, port: int, attempts: int = 3) -> Session:
     """Connect with the user name and password of the environment that this runs in, and TLS files of its machine.
 
-    It is what can be handed to another machine: no secret travels with it.
-
-    Raises
-    ------
-    InputError, LaboratoryError
-        As `connect`.
+    This is what can be handed to another machine: no secret travels with it.
     """
     return connect(addresses, protocol, access=Access.from_environment(tls, port), attempts=attempts)
 

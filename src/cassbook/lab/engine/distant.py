@@ -14,12 +14,14 @@ from dataclasses import replace
 from typing import Any
 
 import pandas as pd
+from typing_extensions import override
 
 from cassbook.core.errors import InputError
 from cassbook.core.releases import Release
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.link import NONE
 from cassbook.deployment.notation import CLIENT, Host
+from cassbook.lab.engine.any_cluster import Distances
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.preflight import CQL_PORT, THRIFT_PORT
 from cassbook.lab.wan import echo
@@ -101,22 +103,30 @@ class DistantCluster(CassandraCluster):
         self._at_rest = pd.DataFrame()
 
     @property
+    @override
     def labels(self) -> list[str]:
         """Names of the replicas."""
         return self._names
 
     @property
+    @override
     def broadcast_addresses(self) -> list[str]:
-        """Address that the other nodes, and traces, know each node by."""
         return [self._broadcast_address(i) for i in self._numbers]
 
     @property
+    @override
     def replication(self) -> int | dict[str, int]:
         """Replicas by data centre, where every node is one; else how many, anywhere."""
         if self.spec.replication_factor < self.spec.nodes:
             return self.spec.replication_factor
         return dict(Counter(self._data_centre(host) for host in self._home.deployment.replicas))
 
+    @property
+    @override
+    def apart(self) -> Distances:
+        return self
+
+    @override
     def remove(self) -> None:
         """Remove the nodes, then the relay; harmless to repeat."""
         super().remove()
@@ -138,9 +148,9 @@ class DistantCluster(CassandraCluster):
         self.placement = placement
         self.relay.set_links(placement.links())
 
+    @override
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Within the block no two hosts are apart."""
         links = self.placement.links()
         self.relay.set_links(dict.fromkeys(links, NONE))
         try:
@@ -153,6 +163,7 @@ class DistantCluster(CassandraCluster):
         """How many pairs of hosts there are."""
         return len(self._calls())
 
+    @override
     def notes(self) -> dict[str, Any]:
         """As those of any cluster, with the round trips that were asked for and those that the echo found at rest."""
         at_rest = self._at_rest.drop(columns="kept").round(3)

@@ -64,12 +64,8 @@ def _cached_home(release: Release) -> Path:
 def locate(release: Release) -> Installation | None:
     """Find the server without fetching anything.
 
-    Raises
-    ------
-    InputError
-        If CASSBOOK_CASSANDRA_HOME names a folder without this release.
-    LaboratoryError
-        If a server's jar has another sum than the pinned one.
+    InputError if CASSBOOK_CASSANDRA_HOME names a folder without this release; LaboratoryError if a jar's sum is not the
+    pinned one.
     """
     named = os.environ.get(HOME_VARIABLE)
     if named:
@@ -86,10 +82,7 @@ def locate(release: Release) -> Installation | None:
 def obtain(release: Release, log: Callable[[str], None] = print) -> Installation:
     """Find the server, else fetch it: Maven Central first, then ccm's download.
 
-    Raises
-    ------
-    LaboratoryError
-        On a checksum mismatch (at once), or when no source has it, with what each answered.
+    LaboratoryError on a checksum mismatch (at once), or when no source has it, with what each answered.
     """
     present = locate(release)
     if present:

@@ -50,15 +50,10 @@ _EXPORTED = (
 
 
 def jvm_options(release: Release, java: Java, heap_mb: int, lib: Path) -> list[str]:
-    """JVM options of a node, one an entry.
+    """JVM options of a node, one per entry.
 
-    Parameters
-    ----------
-    release, java : Release, Java
-    heap_mb : int
-        Fixed heap size; a quarter of it is the young generation where CMS runs.
-    lib : Path
-        Folder of the jars, for the jamm agent (Cassandra measures its objects through it).
+    The heap is fixed; a quarter of it is the young generation where CMS runs. `lib` holds the jars, for the jamm agent
+    (Cassandra measures its objects through it).
     """
     options = ["-ea", f"-Xms{heap_mb}M", f"-Xmx{heap_mb}M", "-Xss512k", "-XX:+DisableExplicitGC"]
     # The first keeps a node from writing outside its folder; the second is the node's own choice of start-up pause.
@@ -94,10 +89,7 @@ def environment(java: Java, prepared: Path, nice: int) -> dict[str, str]:
 def prepare(installation: Installation, java: Java, heap_mb: int, home: Path) -> Path:
     """Write a home for ccm at `home`: links to the release's jars, our launcher, the release's cassandra.yaml.
 
-    Returns
-    -------
-    Path
-        `home`, whose `0.version.txt` gives ccm the version.
+    Its `0.version.txt` gives ccm the version.
     """
     templates = resources.files("cassbook.lab.engine").joinpath("templates")
     conf, binaries = home / "conf", home / "bin"

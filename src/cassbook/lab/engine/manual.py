@@ -27,13 +27,7 @@ def _kept() -> list[Path]:
 
 
 def up(engine: str, spec: Spec, log: Callable[[str], None]) -> list[str]:
-    """Start a cluster that outlives this process; its addresses.
-
-    Raises
-    ------
-    LaboratoryError
-        If one is up already, or it does not start.
-    """
+    """Start a cluster that outlives this process; return its addresses. LaboratoryError if one is up already."""
     thrift = release(engine).major < _NO_THRIFT
     _refuse_second()
     if thrift:  # cassandra-stress of these speaks it, besides CQL
@@ -45,12 +39,9 @@ def up(engine: str, spec: Spec, log: Callable[[str], None]) -> list[str]:
 
 
 def _refuse_second() -> None:
-    """Refuse in one line where a cluster of ours holds the addresses: whose it is, and the way to another.
+    """Refuse in one line where a cluster of ours, started by hand or by a running process, holds the addresses.
 
-    Raises
-    ------
-    LaboratoryError
-        If one is up, started by hand or by a process that still runs.
+    The LaboratoryError says whose it is, and the way to another.
     """
     left = set(teardown.orphans(clusters_dir()))
     there = [cluster for cluster in status() if cluster.folder not in left]
@@ -61,7 +52,7 @@ def _refuse_second() -> None:
     way = (
         "use it, or remove it with `cassbook cluster down`"
         if by_hand
-        else "wait until that process has ended, or end it: its cluster goes with it"
+        else "wait until that process has ended, or end it: its cluster is removed with it"
     )
     raise LaboratoryError(f"a cluster is up already: {head}; {way}")
 
@@ -81,30 +72,18 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class LocalCluster:
-    """A local cluster as its folder and its processes tell.
-
-    Attributes
-    ----------
-    engine : str
-    by_hand : bool
-        Started by `cassbook cluster up`; otherwise it belongs to process `owner_pid`, which removes it.
-    owner_pid : int
-    folder : Path
-    nodes : list of NodeState
-    nice : int
-        Priority that its nodes were started with.
-    """
+    """A local cluster as its folder and its processes show it."""
 
     engine: str
-    by_hand: bool
+    by_hand: bool  # started by `cassbook cluster up`; otherwise process `owner_pid` removes it
     owner_pid: int
     folder: Path
     nodes: list[NodeState]
-    nice: int = MEASURED_NICE
+    nice: int = MEASURED_NICE  # priority that its nodes were started with
 
     @property
     def whose(self) -> str:
-        """Whose it is, in words."""
+        """Who started it, in words."""
         return "by hand" if self.by_hand else f"of process {self.owner_pid}"
 
     def lines(self) -> list[str]:

@@ -13,7 +13,7 @@ from cassandra.cluster import NoHostAvailable
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import release
 from cassbook.core.types import Log
-from cassbook.lab.engine import home, java, manual, preflight, probe
+from cassbook.lab.engine import cluster_state, home, java, manual, preflight
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, answers
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.engine.manual import DOWN, PAUSED, RUNNING, LocalCluster, NodeState
@@ -29,13 +29,7 @@ _LEVELS = (ConsistencyLevel.ONE, ConsistencyLevel.TWO, ConsistencyLevel.THREE)
 
 
 def by_hand() -> LocalCluster:
-    """Return the cluster that was started by hand.
-
-    Raises
-    ------
-    LaboratoryError
-        If there is none.
-    """
+    """Return the cluster that was started by hand; LaboratoryError if there is none."""
     there = manual.status()
     kept = [cluster for cluster in there if cluster.by_hand]
     if not kept:
@@ -45,13 +39,7 @@ def by_hand() -> LocalCluster:
 
 
 def named(cluster: LocalCluster, name: str) -> NodeState:
-    """Find a node by its name ("node1"), its number ("1") or its address.
-
-    Raises
-    ------
-    InputError
-        If there is none, with those that there are.
-    """
+    """Find a node by its name ("node1"), its number ("1") or its address; an InputError lists those that exist."""
     for node in cluster.nodes:
         if name in (node.name, node.name.removeprefix("node"), node.address):
             return node
@@ -78,7 +66,7 @@ def pause(name: str, log: Log) -> None:
 
 
 def resume(name: str, log: Log) -> None:
-    """Let a paused node go on (SIGCONT)."""
+    """Resume a paused node (SIGCONT)."""
     node = _in_state(name, "resume", {PAUSED: "", RUNNING: "runs; it is not paused", DOWN: "is down; start it instead"})
     _process(node).resume()
     _wait_for(node.name, RUNNING)
@@ -127,7 +115,7 @@ def _end(name: str, what: str, log: Log) -> None:
 
 
 def _in_state(name: str, what: str, refused: dict[str, str]) -> NodeState:
-    """Find a node and refuse what does not go with its state."""
+    """Find a node and refuse what its state does not allow."""
     node = named(by_hand(), name)
     if refused[node.state]:
         raise LaboratoryError(f"{what}: {node.name} ({node.address}) {refused[node.state]}")
@@ -182,7 +170,7 @@ def _wait_until_seen(began: float) -> None:
 
 def _unseen(session: Any, level: int) -> list[str]:
     try:
-        return probe.read_through_each(session, level)
+        return cluster_state.read_through_each(session, level)
     except (DriverException, NoHostAvailable) as error:
         return [str(error)[:200]]
 

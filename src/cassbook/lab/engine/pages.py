@@ -23,20 +23,11 @@ LEFT_TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Residency:
-    """Pages of a set of files, in bytes.
-
-    Attributes
-    ----------
-    files : int
-    size : int
-        What all pages of these files take.
-    resident : int
-        What of it lies in memory.
-    """
+    """Pages of a set of files, in bytes."""
 
     files: int
-    size: int
-    resident: int
+    size: int  # all pages of these files
+    resident: int  # those in memory
 
     @property
     def share(self) -> float:
@@ -45,14 +36,7 @@ class Residency:
 
 
 def table_files(node_folders: Sequence[Path], table: str) -> list[Path]:
-    """Every file of the SSTables of `table` ("keyspace.name") on these nodes: data, indexes, filters.
-
-    Parameters
-    ----------
-    node_folders : sequence of Path
-        Folders of local nodes (`CassandraCluster.node_folders`).
-    table : str
-    """
+    """Every file of the SSTables of `table` ("keyspace.name") in local nodes' folders: data, indexes, filters."""
     keyspace, name = table.split(".")
     return sorted(
         path for folder in node_folders for path in folder.glob(f"data*/{keyspace}/{name}-*/*-*.*") if path.is_file()
@@ -60,38 +44,18 @@ def table_files(node_folders: Sequence[Path], table: str) -> list[Path]:
 
 
 def residency(files: Sequence[Path]) -> Residency:
-    """Count the pages of `files` that lie in memory, by `mincore`; asking touches none of them.
-
-    Raises
-    ------
-    LaboratoryError
-        If the kernel does not report it.
-    """
+    """Count the pages of `files` in memory, by `mincore`, which touches none; LaboratoryError if that fails."""
     counts = [_pages(path) for path in _existing(files)]
     return Residency(len(counts), sum(n for n, _ in counts) * mmap.PAGESIZE, sum(n for _, n in counts) * mmap.PAGESIZE)
 
 
 def drop_pages(node_folders: Sequence[Path], table: str) -> tuple[Residency, Residency]:
-    """Ask the kernel to drop what it caches of a table's SSTables, and count what went.
+    """Ask the kernel to drop what it caches of the SSTables of `table` ("keyspace.name"), and count what went.
 
-    Each file is synchronised first, for a page that is not on the disk yet cannot be dropped.
-
-    Parameters
-    ----------
-    node_folders : sequence of Path
-    table : str
-        "keyspace.name".
-
-    Returns
-    -------
-    (Residency, Residency)
-        Of the data files (`-Data.db`), before and after: what a read without its row in memory has to fetch.
-        Indexes, which nodes map in any release, are asked to go as well; the mapped part of them stays.
-
-    Raises
-    ------
-    LaboratoryError
-        Where the system has no `posix_fadvise` (macOS), or there is no SSTable.
+    Each file is synchronised first, for a page that is not on the disk yet cannot be dropped. Returned are the data
+    files (`-Data.db`) before and after: what a read without its row in memory has to fetch. Indexes, which nodes map in
+    any release, are to go as well; the mapped part of them stays. LaboratoryError where the system has no
+    `posix_fadvise` (macOS), or there is no SSTable.
     """
     if not hasattr(os, "posix_fadvise"):
         raise LaboratoryError("this system has no posix_fadvise, so its pages cannot be made cold")

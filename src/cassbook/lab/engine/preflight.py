@@ -69,7 +69,7 @@ def _described(process: psutil.Process) -> str:
 
 
 def taken(nodes: int) -> list[Taken]:
-    """Addresses of `nodes` nodes that cannot be had, with their holders."""
+    """Addresses of `nodes` nodes that are not free, with their holders."""
     return _taken(listeners(nodes))
 
 
@@ -130,13 +130,7 @@ def shortages(nodes: int, heap_mb: int, folder: Path) -> list[str]:
 
 
 def check(nodes: int, heap_mb: int, folder: Path) -> None:
-    """Raise with every problem at once.
-
-    Raises
-    ------
-    LaboratoryError
-        Naming ports with their holders, memory and disk.
-    """
+    """Raise a LaboratoryError with every problem at once: ports with their holders, memory and disk."""
     wrong = problems(nodes, heap_mb, folder)
     if wrong:
         raise LaboratoryError("a cluster cannot start here:\n  " + "\n  ".join(wrong))

@@ -16,51 +16,27 @@ MEASURED_NICE = 19
 
 @dataclass(frozen=True, slots=True)
 class Breakable:
-    """Nodes, by number from 1, that are started so that more of them can fail.
+    """Nodes, by number from 1, that are started so that more of them can fail."""
 
-    Attributes
-    ----------
-    clocks : tuple of int
-        Nodes whose clocks can be set.
-    disks : tuple of int
-        Nodes whose disks are small enough to be filled.
-    """
-
-    clocks: tuple[int, ...] = ()
-    disks: tuple[int, ...] = ()
+    clocks: tuple[int, ...] = ()  # nodes whose clocks can be set
+    disks: tuple[int, ...] = ()  # nodes whose disks are small enough to be filled
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a cluster is asked to be.
-
-    Attributes
-    ----------
-    nodes, replication_factor : int
-    heap_mb : int
-        Heap of each node's JVM.
-    options : mapping
-        Extra keys of cassandra.yaml.
-    node_options : mapping of int to mapping
-        Keys for one node more, by its number from 1.
-    seed : str, optional
-        Address that nodes find the first one at, where that is not the one it listens on.
-    spare : int
-        Nodes more, numbered behind the others, that are not started with them; `launch_node` has one join.
-    breakable : Breakable
-    nice : int
-        Priority of the nodes, 0 (that of any other program) to 19 (the lowest, so that the client of a measurement on
-        the same machine never waits for them).
-    """
+    """The nodes of a cluster and how they are started."""
 
     nodes: int = 3
     replication_factor: int = 3
-    heap_mb: int = 1024
-    options: Mapping[str, Any] = field(default_factory=dict)
+    heap_mb: int = 1024  # of each node's JVM
+    options: Mapping[str, Any] = field(default_factory=dict)  # extra keys of cassandra.yaml
+    #: Further keys for one node, by its number from 1.
     node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    seed: str | None = None
+    seed: str | None = None  # address that nodes find the first one at, where that is not the one it listens on
+    #: Further nodes, numbered after the others, that are not started with them; `launch_node` has one join.
     spare: int = 0
     breakable: Breakable = Breakable()
+    #: Priority, 0 (any other program) to 19 (lowest: a client on the same machine never waits for the nodes).
     nice: int = MEASURED_NICE
 
     def __post_init__(self) -> None:

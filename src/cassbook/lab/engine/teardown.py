@@ -1,4 +1,4 @@
-"""Remove a cluster's processes and folder, whoever asks: the block's end, the watchdog, or a later start.
+"""Remove a cluster's processes and folder, at the block's end, by the watchdog, or at a later start.
 
 Run as a module it is the watchdog: it waits on its standard input and, when the owner dies without a word
 (even by SIGKILL), clears up in its stead. A notebook's kernel is killed in just that way on Ctrl-C.
@@ -44,7 +44,7 @@ def processes(folder: Path) -> list[psutil.Process]:
 def tear_down(folder: Path) -> None:
     """Kill what runs from `folder` and remove it; harmless to repeat.
 
-    The nodes hold nothing worth a clean stop, and a kill leaves no port behind.
+    The nodes hold nothing worth a clean stop, and a kill leaves no port held.
     """
     kill(folder)
     shutil.rmtree(folder, ignore_errors=True)

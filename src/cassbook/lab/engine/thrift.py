@@ -40,13 +40,7 @@ def interface() -> ModuleType:
 
 
 def client(address: str) -> Any:
-    """A connection to a node, used by one thread at a time; the caller closes it.
-
-    Raises
-    ------
-    LaboratoryError
-        If nobody answers.
-    """
+    """A connection to a node, used by one thread at a time; the caller closes it. LaboratoryError if nobody answers."""
     from thriftpy2.protocol import TBinaryProtocolFactory  # noqa: PLC0415
     from thriftpy2.rpc import make_client  # noqa: PLC0415
     from thriftpy2.transport import TFramedTransportFactory, TTransportException  # noqa: PLC0415
@@ -61,15 +55,7 @@ def client(address: str) -> Any:
 
 
 class StudyCluster(CassandraCluster):
-    """A cluster of Cassandra 1.2.0: as any other, but that sessions of the driver there are none.
-
-    Parameters
-    ----------
-    engine : Release
-    spec : Spec
-    name : str
-    log : callable
-    """
+    """A cluster of Cassandra 1.2.0; like any other, except that the driver has no sessions there."""
 
     def __init__(
         self,

@@ -28,15 +28,7 @@ _FROM_4_0, _OLDEST, _OLDEST_FROM_4_0, _NEWEST = (4, 0), 8, 11, 17
 
 
 def nodetool(cluster: LocalCluster, node: str | None, arguments: Sequence[str]) -> list[str]:
-    """Command line of nodetool on a node, by default the first that runs.
-
-    Raises
-    ------
-    InputError
-        If no Java here can run it.
-    LaboratoryError
-        If the node does not run, or none does.
-    """
+    """Command line of nodetool on a node, by default the first that runs; InputError if no Java here can run it."""
     chosen = _running(cluster, node)
     runtime = _java_of_nodetool(cluster)
     home = cluster.folder / "ccm" / chosen.name
@@ -49,15 +41,7 @@ def nodetool(cluster: LocalCluster, node: str | None, arguments: Sequence[str]) 
 
 
 def stress(cluster: LocalCluster, arguments: Sequence[str]) -> list[str]:
-    """Command line of the cassandra-stress of the cluster's release, on all nodes that run.
-
-    Raises
-    ------
-    InputError
-        If the release comes without it.
-    LaboratoryError
-        If no node runs.
-    """
+    """Command line of the release's cassandra-stress on all running nodes; InputError if the release has none."""
     running = _addresses(cluster)
     home = (cluster.folder / "home" / "lib").resolve().parent
     jar = home / "tools" / "lib" / "stress.jar"
@@ -76,15 +60,7 @@ def stress(cluster: LocalCluster, arguments: Sequence[str]) -> list[str]:
 
 
 def cqlsh(cluster: LocalCluster, node: str | None, arguments: Sequence[str]) -> list[str]:
-    """Command line of cqlsh on a node, by default the first that runs.
-
-    Raises
-    ------
-    InputError
-        If cqlsh is not installed.
-    LaboratoryError
-        If the node does not run, or none does.
-    """
+    """Command line of cqlsh on a node, by default the first that runs; InputError if cqlsh is not installed."""
     chosen = _running(cluster, node)
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     program = shutil.which("cqlsh", path=places)

@@ -25,45 +25,22 @@ _METAVARS = {"map": "RUN", "profile": "PROFILE"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An experiment as the catalogue lists it.
-
-    Attributes
-    ----------
-    question : str
-        It answers.
-    minutes : int
-        Three blocks take about so long on two cores.
-    maker : str
-        Module of this package and function, `module:function`, that returns it; imported when it is asked for.
-    engines : tuple of str
-        Cassandra versions it can be measured on, the usual one first.
-    needs : str
-        What it needs, a record or a profile: a keyword of the maker, and an option of `cassbook experiment`; empty for
-        nothing.
-    before : str
-        What records made before there was one catalogue call it; empty for newer ones.
-    """
+    """An experiment as the catalogue lists it."""
 
     question: str
-    minutes: int
-    maker: str
-    engines: tuple[str, ...] = _ANY
+    minutes: int  # three blocks take about so long on two cores
+    maker: str  # module of this package and what makes it, `module:name`; imported when it is asked for
+    engines: tuple[str, ...] = _ANY  # Cassandra versions it can be measured on, the usual one first
+    #: What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`.
     needs: str = ""
-    before: str = ""
 
     @property
     def option(self) -> str:
-        """What it needs as `cassbook experiment` takes it; empty for nothing."""
+        """Return what it needs as `cassbook experiment` takes it; empty for nothing."""
         return f"--{self.needs} {_METAVARS[self.needs]}" if self.needs else ""
 
     def make(self, **needed: Any) -> Experiment:
-        """Make the experiment from what it needs.
-
-        Raises
-        ------
-        InputError
-            If what it needs is missing, or there is something else.
-        """
+        """Make the experiment from what it needs; raise InputError if that is missing, or there is something else."""
         if set(needed) != ({self.needs} if self.needs else set()):
             wanted = self.option or "nothing more"
             given = ", ".join(f"--{name}" for name in needed) or "nothing"
@@ -78,138 +55,83 @@ Catalogue = Mapping[str, Entry]
 CATALOGUE: Catalogue = {
     "staleness-three": Entry(
         "How stale are reads of three replicas, side by side and far apart, at rest and under load?",
-        40, "staleness.setups:three", before="three",
+        40, "staleness.setups:three",
     ),
     "staleness-five": Entry(
         "How stale are reads of five replicas, side by side and far apart?",
-        35, "staleness.setups:five", before="five",
+        35, "staleness.setups:five",
     ),
     "staleness-study": Entry(
         "How long do reads and writes take in each setting of the ccm study, on eight nodes with three replicas?",
-        40, "staleness.setups:study", _BEFORE_4, before="study",
+        40, "staleness.setups:study", _BEFORE_4,
     ),
     "staleness-scenes": Entry(
         "Message by message, what is a read repair, a hint, and a naive and a safe switch of setting?",
-        10, "staleness.scenes:scenes",
+        10, "staleness.scenes:ScenesExperiment",
     ),
     "staleness-oracle": Entry(
         "What does Cassandra 1.2's own predictor say, and what do its reads return?",
-        60, "staleness.setups:oracle", (STUDY.version,), before="oracle",
+        60, "staleness.setups:oracle", (STUDY.version,),
     ),
     "distance-coordinators": Entry(
         DISTANCE_QUESTIONS["coordinators"],
-        21, "distance.conditions:coordinators", before="coordinators",
+        21, "distance.comparisons:coordinators",
     ),
     "distance-uplinks": Entry(
         DISTANCE_QUESTIONS["uplinks"],
-        12, "distance.conditions:uplinks", before="uplinks",
+        12, "distance.comparisons:uplinks",
     ),
     "distance-asynchronous": Entry(
         DISTANCE_QUESTIONS["asynchronous"],
-        17, "distance.conditions:asynchronous", before="asynchronous",
+        17, "distance.comparisons:asynchronous",
     ),
     "distance-proxy": Entry(
         DISTANCE_QUESTIONS["proxy"],
-        6, "distance.conditions:proxy", before="proxy",
+        6, "distance.comparisons:proxy",
     ),
     "distance-two-centres": Entry(
         DISTANCE_QUESTIONS["two-centres"],
-        14, "distance.conditions:two_centres", before="two-centres",
+        14, "distance.comparisons:two_centres",
     ),
     "distance-speculation": Entry(
         DISTANCE_QUESTIONS["speculation"],
-        13, "distance.conditions:speculation", _BEFORE_4, before="speculation",
+        13, "distance.comparisons:speculation", _BEFORE_4,
     ),
     "distance-timeouts": Entry(
         DISTANCE_QUESTIONS["timeouts"],
-        10, "distance.conditions:timeouts", before="timeouts",
+        10, "distance.comparisons:timeouts",
     ),
     "calibration": Entry(
         "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
-        45, "calibration.cells:calibration",
+        45, "calibration:calibration",
     ),
     "faults": Entry(
-        "What does each setting make of the faults of a profile?", 15, "faults.trial:of_profile", needs="profile",
+        "What does each setting make of the faults of a profile, such as faults-kill, or of several?",
+        15, "faults.experiment:of_profiles", needs="profile",
     ),
     "faults-all": Entry(
-        "What does each setting make of each fault: all schedules below but those of tables?", 120,
-        "faults.setups:every",
-    ),
-    "faults-kill": Entry(
-        "One node of three is killed, then two: which settings go on, what fails until it is noticed, what is lost?",
-        20, "faults.setups:kill",
-    ),
-    "faults-pause": Entry(
-        "A node hangs without being dead, once for long and then again and again: who waits for it?",
-        10, "faults.setups:pause",
-    ),
-    "faults-restart": Entry(
-        "The nodes are restarted one after the other: what does that cost each setting?",
-        12, "faults.setups:restart",
-    ),
-    "faults-links": Entry(
-        "A link is cut, cut in one direction, or slow: what do settings make of nodes that differ over who is up?",
-        12, "faults.setups:links",
-    ),
-    "faults-hints": Entry(
-        "A node comes back without hints, or with its first seconds' only: who reads what it missed, and how long?",
-        12, "faults.setups:hints",
-    ),
-    "faults-members": Entry(
-        "A node is replaced with empty disks, one joins and one leaves: what do requests notice of it?",
-        15, "faults.setups:members",
-    ),
-    "faults-disks": Entry(
-        "A node's disk is full, or lost with the only copy of some writes: what is an acknowledgement worth then?",
-        12, "faults.setups:disks",
-    ),
-    "faults-clock": Entry(
-        "A node's clock is half a second off and its writes bear its time: which acknowledged writes are lost?",
-        6, "faults.setups:clock",
-    ),
-    "faults-drivers": Entry(
-        "A node is killed: what do retries and speculative executions of the driver make of it?",
-        6, "faults.setups:drivers",
-    ),
-    "faults-cuts": Entry(
-        "A node is cut off: what do missing hints, a repair, retries and speculative executions make of it?",
-        12, "faults.setups:cuts",
-    ),
-    "faults-closed": Entry(
-        "A node is killed under clients that wait for each reply: how much do they still get done?",
-        6, "faults.setups:closed",
-    ),
-    "faults-threads": Entry(
-        "Two of three nodes are killed: do requests that wait for the dead take the coordinator's threads from others?",
-        7, "faults.setups:threads",
+        "What does each setting make of each fault: all schedules that come with cassbook but those of tables?",
+        120, "faults.experiment:every",
     ),
     "faults-tables-2.1": Entry(
         "A node is killed, another cut off: what do a table's read repair and speculative retry do, before 4.0?",
-        8, "faults.setups:tables_before_4", _BEFORE_4,
+        8, "faults.experiment:tables_before_4", _BEFORE_4,
     ),
     "faults-tables-5.0": Entry(
         "A node is killed, another cut off: what do a table's read repair and speculative retry do?",
-        8, "faults.setups:tables", _SINCE_4,
-    ),
-    "faults-region": Entry(
-        "One of two data centres is cut off: which levels go on, and what do they promise then?",
-        9, "faults.setups:region",
-    ),
-    "faults-random": Entry(
-        "Nodes fail and come back at random: how often is each setting available, and is its promise kept?",
-        15, "faults.setups:random",
+        8, "faults.experiment:tables", _SINCE_4,
     ),
     "interleaving-carry-over": Entry(
         "Levels that alternate in slices: for how long does a change of level show in latency, and whose?",
-        40, "interleaving.carry_over:carry_over",
+        40, "interleaving.carry_over:CarryOverExperiment",
     ),
     "interleaving-designs": Entry(
         "How much narrower are ratios of levels that alternate in slices than of levels measured one after the other?",
-        30, "interleaving.designs:designs",
+        30, "interleaving.designs:DesignExperiment",
     ),
     "interleaving-same": Entry(
         "Labels that stand for the same level: how often do intervals and tests say that they differ?",
-        55, "interleaving.same:same",
+        55, "interleaving.same:SameLevelExperiment",
     ),
     "adviser-shift": Entry(
         "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",
@@ -217,7 +139,7 @@ CATALOGUE: Catalogue = {
     ),
     "adviser-failing": Entry(
         "While nodes fail at random and settings are switched, do later reads return every acknowledged write?",
-        60, "adviser.failing:failing", needs="map",
+        60, "adviser.failures:failures", needs="map",
     ),
     "adviser-switches": Entry(
         "What does each switch of setting lose, the paper's and the safe one, with a late replica?",
@@ -226,24 +148,11 @@ CATALOGUE: Catalogue = {
 }  # fmt: skip
 
 
-def named(name: str, catalogue: Catalogue = CATALOGUE) -> tuple[str, Entry]:
-    """Find an experiment by its name, or by the one that older records have.
-
-    Returns
-    -------
-    str
-        Its name in the catalogue.
-    Entry
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
-    matching = {key: entry for key, entry in catalogue.items() if name in (key, entry.before)}
-    if not matching:
+def named(name: str, catalogue: Catalogue = CATALOGUE) -> Entry:
+    """Find an experiment by its name; raise InputError if there is none."""
+    if name not in catalogue:
         raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
-    return next(iter(matching.items()))
+    return catalogue[name]
 
 
 def usual_engine(entry: Entry) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from cassbook.lab.engine.distant import DistantCluster
 
 #: One row of a table: a condition, and what was seen.
 Row = dict[str, Any]
+Point = TypeVar("Point")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Setup:
 
     def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
         """Return the cluster, not yet started."""
-        return DistantCluster(engine, self.placement, self.spec, name="trial", log=log)
+        return DistantCluster(engine, self.placement, self.spec, name="experiment", log=log)
 
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
@@ -74,7 +76,7 @@ class SideBySide:
 
     def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
         """Return the cluster, not yet started."""
-        return CassandraCluster(engine, self.spec, "trial", log)
+        return CassandraCluster(engine, self.spec, "experiment", log)
 
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
@@ -98,22 +100,51 @@ class AnySetup(Protocol):
         """Return what the manifest says of it."""
 
 
-class Experiment(Protocol):
-    """An experiment."""
+def side_by_side() -> dict[str, SideBySide]:
+    """Return the clusters of most experiments: one of three nodes, each a replica."""
+    return {"three": SideBySide(Spec())}
 
-    @property
-    def setups(self) -> Mapping[str, AnySetup]:
-        """Its clusters, by name."""
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives."""
+@dataclass(frozen=True)
+class Experiment(ABC):
+    """What is measured on which clusters. A subclass is a frozen dataclass, whose fields are its numbers.
 
-    def measure(self, setup: str, cluster: Any, rng: np.random.Generator) -> Iterator[Row]:
-        """Measure everything once or more on a cluster that is ready, in random order.
+    Attributes
+    ----------
+    setups : mapping of str to AnySetup
+        Its clusters, by name. Default: `side_by_side`.
+    """
+
+    #: Fields that are mappings by setup: of each, `on` keeps that of one setup.
+    BY_SETUP: ClassVar[tuple[str, ...]] = ("setups",)
+
+    setups: Mapping[str, AnySetup] = field(default_factory=side_by_side, kw_only=True)
+
+    def on(self, setup: str) -> Self:
+        """Return what is measured on one of its clusters: the experiment with that setup alone."""
+        return replace(self, **{name: {setup: getattr(self, name)[setup]} for name in self.BY_SETUP})
+
+    def points(self) -> Sequence[Any]:
+        """Return what is measured on a cluster start, in no order."""
+        return ()
+
+    def rows(self) -> int:
+        """Return how many rows a cluster start gives; by default one per point."""
+        return len(self.points())
+
+    @abstractmethod
+    def measure(self, cluster: Any, rng: np.random.Generator) -> Iterator[Row]:
+        """Measure everything once or more on a cluster that is ready, in random order; of an experiment with one setup.
 
         A value of a row that is a table (DataFrame) goes to a file of its own, with the row's number, `panel`. Every
         row has the same tables; those of some may be empty.
         """
 
     def notes(self) -> dict[str, Any]:
-        """Return every number that the measurement depends on and `setups` do not hold."""
+        """Return every number that the measurement depends on and `setups` do not hold; by default the other fields."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
+
+
+def in_random_order(points: Sequence[Point], rng: np.random.Generator) -> list[Point]:
+    """Shuffle what is measured on a cluster start."""
+    return [points[place] for place in rng.permutation(len(points))]

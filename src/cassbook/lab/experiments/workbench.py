@@ -30,19 +30,9 @@ Sample = tuple[float, float, int]
 
 
 class Workbench:
-    """Connections to a cluster; as a context manager they are closed with the block.
+    """A session and light connections to a cluster that is ready; as a context manager they are closed with the block.
 
-    Parameters
-    ----------
-    cluster : CassandraCluster
-        Ready.
-    rng : numpy.random.Generator
-        Keys and coordinators are drawn from it.
-
-    Attributes
-    ----------
-    session : Session
-    nodes : Nodes
+    Keys and coordinators are drawn from `rng`.
     """
 
     def __init__(self, cluster: CassandraCluster, rng: np.random.Generator) -> None:
@@ -71,25 +61,10 @@ class Workbench:
         options: Mapping[str, str | float] | None = None, keyspace: str = "",
         replication: int | Mapping[str, int] | None = None, threads: int = _LOAD_THREADS,
     ) -> Usertable:  # fmt: skip
-        """Create a table, and insert every row at ALL.
+        """Create a table, by default in the cluster's keyspace, and insert every row at ALL, so many at a time.
 
-        Parameters
-        ----------
-        part : TableSection
-        name : str
-        coordinator : str
-            Policy of the requests that the table makes.
-        options : mapping, optional
-            Of the table, as CQL has them.
-        keyspace, replication : optional
-            Default: the cluster's.
-        threads : int
-            Inserts in flight.
-
-        Raises
-        ------
-        LaboratoryError
-            If not every row could be inserted.
+        The requests that the table makes go through coordinators of a policy. `options` are of the table, as CQL has
+        them. Raise LaboratoryError if not every row could be inserted.
         """
         keyspace = keyspace or self.cluster.keyspace
         replicas = self.cluster.replication if replication is None else replication
@@ -126,15 +101,8 @@ class Workbench:
 def figures(samples: list[Sample], window: Window) -> Row:
     """Return what is kept of the operations that began in a window.
 
-    Returns
-    -------
-    dict
-        n_ok, errors (by kind), latency_ms (mean), p50_ms, p95_ms, p99_ms, p999_ms, throughput_per_s.
-
-    Raises
-    ------
-    LaboratoryError
-        If none was answered.
+    It is n_ok, errors (by kind), latency_ms (mean), p50_ms, p95_ms, p99_ms, p999_ms, throughput_per_s. Raise
+    LaboratoryError if none was answered.
     """
     within = [s for s in samples if window.steady_from <= s[0] < window.steady_to]
     outcomes = Counter(OUTCOMES[outcome] for _, _, outcome in within)

@@ -16,16 +16,7 @@ _FNV_PRIME = np.uint64(1099511628211)
 
 
 def fnv64(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """FNV-1a over the eight bytes of each value, made non-negative as YCSB does it (Utils.fnvhash64).
-
-    Parameters
-    ----------
-    values : array_like of int64, any shape
-
-    Returns
-    -------
-    ndarray of int64, same shape
-    """
+    """FNV-1a over the eight bytes of each value, made non-negative as YCSB does it (Utils.fnvhash64)."""
     rest = np.asarray(values, dtype=np.uint64).copy()
     hashed = np.full(rest.shape, _FNV_OFFSET)
     with np.errstate(over="ignore"):
@@ -48,21 +39,9 @@ def _zipfian_ranks(count: int, zeta: float, size: int, rng: np.random.Generator)
 
 
 def scrambled_zipfian(count: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw row numbers whose popularity is zipfian (theta 0.99) and scattered over the key space.
+    """Draw row numbers in [0, count) whose popularity is zipfian (theta 0.99) and scattered over the key space.
 
     YCSB's ScrambledZipfianGenerator: a rank among ten billion, then FNV modulo `count`.
-
-    Parameters
-    ----------
-    count : int
-        Rows there are.
-    size : int
-        Draws wanted.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of int64, shape (size,), each in [0, count)
     """
     return fnv64(_zipfian_ranks(_RANKS, _ZETA_RANKS, size, rng)) % count
 
@@ -76,7 +55,7 @@ def zipfian(count: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.i
 
 
 def recency(count: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw how many rows before the newest of `count` a row stands: zipfian, 0 is the newest.
+    """Draw how many rows before the newest of `count` a row is: zipfian, 0 is the newest.
 
     With it `newest - recency` is YCSB's SkewedLatestGenerator, which never asks for the very first row.
     """

@@ -14,12 +14,8 @@ _clock = time.perf_counter
 class LagProbe:
     """Ask the event loop for a sign of life now and then, and note how long it takes to give it.
 
-    That is how long an answer that has just arrived waits to be noticed.
-
-    Parameters
-    ----------
-    create_timer : callable
-        The reactor's: takes a delay in seconds and a callback for the event loop's thread.
+    That is how long an answer that has just arrived waits to be noticed. `create_timer` is the reactor's: it takes a
+    delay in seconds and a callback for the event loop's thread.
     """
 
     def __init__(self, create_timer: Callable[[float, Callable[[], None]], Any]) -> None:

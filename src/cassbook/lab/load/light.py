@@ -28,7 +28,7 @@ _FIRST_STREAM, _LAST_STREAM = 1 << 14, (1 << 15) - 1
 
 
 class Waiting(Protocol):
-    """Whoever waits for an answer; the ticket it gave tells a late one from that of its next request."""
+    """Takes an answer; the ticket that it gave distinguishes a late one from that of its next request."""
 
     def answered(self, ticket: Any, now: float, opcode: int, body: bytes) -> None:
         """Take the answer; `now` is when it was read. Called by the event loop's thread."""
@@ -47,10 +47,7 @@ class Tracing(Waiting, Protocol):
 class LightPath:
     """Mixed into a connection class of the driver by `light`.
 
-    Attributes
-    ----------
-    after_burst : callable
-        Called by the event loop's thread when all answers of a burst have been handed out.
+    The event loop's thread calls `after_burst` when all answers of a burst have been handed out.
     """
 
     in_buffer_size = _BUFFER
@@ -69,12 +66,8 @@ class LightPath:
         return bool(self.is_closed or self.is_defunct)
 
     def ask(self: Any, body: bytes, waiting: Waiting, ticket: Any) -> int:
-        """Send an EXECUTE body at once, from any thread; the number of its stream.
-
-        Raises
-        ------
-        ConnectionError
-            If the connection is gone.
+        """Send an EXECUTE body at once, from any thread; return the number of its stream. ConnectionError if it is
+        gone.
         """
         stream = self._enter(waiting, ticket)
         self.push(wire.encode(body, stream, self.protocol_version))
@@ -83,7 +76,7 @@ class LightPath:
         return int(stream)
 
     def ask_later(self: Any, body: bytes, waiting: Waiting, ticket: Any, tracing: bool = False) -> int:
-        """Put an EXECUTE body down for `flush`; from the event loop's thread only. `tracing` is for a `Tracing`."""
+        """Keep an EXECUTE body for `flush`; from the event loop's thread only. `tracing` is for a `Tracing`."""
         stream = self._enter(waiting, ticket)
         self._frames.append(wire.encode(body, stream, self.protocol_version, flags=wire.TRACING if tracing else 0))
         return int(stream)
@@ -101,7 +94,7 @@ class LightPath:
             self._waiting[stream] = None
 
     def flush(self: Any) -> None:
-        """Write what was put down, straight to the socket where it takes it; from the event loop's thread only."""
+        """Write what was kept, straight to the socket where it takes it; from the event loop's thread only."""
         data = b"".join(self._frames)
         self._frames.clear()
         if self.gone:
@@ -153,7 +146,7 @@ class LightPath:
         self.after_burst()
 
     def error_all_requests(self, error: Exception) -> None:
-        """Tell everybody who waits that the connection is gone."""
+        """Inform everybody who waits that the connection is gone."""
         self._tell_lost()
         super().error_all_requests(error)  # type: ignore[misc]
 
@@ -174,7 +167,7 @@ class _Header:
 
 
 def _without_warnings(body: bytes) -> bytes:
-    """Cut off the list of strings that stands before an answer with warnings (native protocol 4, section 2.2)."""
+    """Cut off the list of strings that precedes an answer with warnings (native protocol 4, section 2.2)."""
     (count,) = _short(body)
     at = _short_size
     for _ in range(count):

@@ -1,7 +1,7 @@
 """The closed loop: N requests in flight, the next sent as soon as the last is answered.
 
 Latency is service time as the client sees it: from the moment the request's frame is written to the moment its
-answer has been read from the socket. Nearly all goes on in the driver's one event-loop thread; first requests and
+answer has been read from the socket. Nearly all happens in the driver's one event-loop thread; first requests and
 those that are given up are sent by the thread that keeps house.
 """
 
@@ -20,14 +20,14 @@ from cassbook.lab.load import wire
 from cassbook.lab.load.lag import LagProbe
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Window
-from cassbook.lab.load.slices import AlternatingTurns, Alternation, Trial, Turns
+from cassbook.lab.load.slices import AlternatingTurns, Alternation, Pilot, Turns
 from cassbook.lab.load.ycsb import UPDATE, Request
 
 _POLL_S = 0.02
 _HOUSEKEEPING_S = 0.5
 _NEVER = float("inf")
 #: Answers of each thread for which a variant is tried before slices begin.
-_TRIAL_ANSWERS = 2
+_PILOT_ANSWERS = 2
 _clock = time.perf_counter
 
 #: Takes (started, latency_s, operation, outcome, node, intended, slice) of a finished request; times on the client's
@@ -59,33 +59,23 @@ class Bound:
 
 
 def alone() -> float:
-    """Agreement of a loop with itself: now."""
+    """A loop that makes the load alone agrees with itself: the moment is now."""
     return _clock()
 
 
 def _own(value: float) -> float:
-    """Agreement of a loop with itself on a figure."""
+    """A loop that makes the load alone agrees with itself on a figure."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run of the loop tells in addition to its samples.
-
-    Attributes
-    ----------
-    window : Window
-    client_cpu_s : float
-        CPU seconds of this process over the steady window.
-    operations : int
-        All that were finished.
-    loop_lag_us : float
-        Mean delay of the event loop over the steady window, in microseconds; NaN where there was none.
-    """
+    """What a run of the loop yields in addition to its samples."""
 
     window: Window
-    client_cpu_s: float
-    operations: int
+    client_cpu_s: float  # CPU seconds of this process over the steady window
+    operations: int  # all that were finished
+    #: Mean delay of the event loop over the steady window, in microseconds; NaN where there was none.
     loop_lag_us: float = float("nan")
 
 
@@ -123,12 +113,8 @@ class Slot:
         self.ticket: list[bool] = []  # popped by whoever settles the request: answer, time-out or loss
 
     def send(self, at: float | None = None) -> None:
-        """Send the next request, or fall idle if there is none to send.
-
-        Parameters
-        ----------
-        at : float, optional
-            Time of the burst in which it leaves; only the event loop's thread has one.
+        """Send the next request, or fall idle if there is none; `at` is the time of its burst, in the event loop's
+        thread only.
         """
         loop = self._loop
         if loop.stopping or self.left <= 0:
@@ -189,7 +175,7 @@ class Slot:
         self.send(now)
 
     def lost(self, ticket: list[bool]) -> None:
-        """Record a request whose connection went, and wait: a dead node would be asked in a tight circle."""
+        """Record a request whose connection was lost, and wait: a dead node would be asked in a tight circle."""
         self._give_up(ticket, schema.CONNECTION_LOST, self._loop.park)
 
     def give_up_if_overdue(self, before: float) -> None:
@@ -212,33 +198,15 @@ class Slot:
 
 
 class ClosedLoop:
-    """Keep `threads` requests in flight until a bound is reached.
+    """Keep `threads` requests in flight until a bound is reached: YCSB's threads, the papers' 'concurrent requests'.
 
-    Parameters
-    ----------
-    nodes : Nodes
-    threads : int
-        Requests in flight; YCSB's threads, the papers' 'concurrent requests'.
-    operations : iterator of int
-        Kind of each next request (`ycsb.READ`, ...); safe to draw from two threads.
-    requests : sequence of iterators of Request
-        By kind.
-    prefixes : list of list of bytes
-        First parts of the frames, by kind and statement.
-    record : callable
-        See `Record`.
-    timeout_s : float
-        After which a request is given up as `client_timeout`.
+    Kinds of `operations` may be drawn by two threads; `requests` are by kind, `prefixes` first parts of the frames by
+    kind and statement. A request is given up after `timeout_s` as `client_timeout`.
 
-    Attributes
-    ----------
-    agree : callable
-        Where several loops make one load: blocks until all have come as far, and returns one moment for all. Asked
-        when the steady window may begin, and when all of it has been answered.
-    agree_on : callable
-        Takes a loop's own figure and returns the largest of all; asked for the latency that slices go by.
-    variants : list of list of list of bytes
-        Prefixes that alternate, if the bound asks for it; `prefixes` alone unless they are set.
+    Where several loops make one load, `agree` blocks until all have come as far, and returns one moment for all; it is
+    called when the steady window may begin, and when all of it has been answered. `agree_on` takes a loop's own figure
+    and returns the largest of all: the latency that determines slices. `variants` are the prefixes that alternate, if
+    the bound asks for it; `prefixes` alone unless they are set.
     """
 
     slot = Slot
@@ -371,12 +339,12 @@ class ClosedLoop:
         record, slowest_s = self.record, 0.0
         for number, variant in enumerate(self.variants):
             self.turns = Turns(variant, number)
-            tried = Trial(self.turns.slice, record)
-            self.record = tried
-            begun, enough = _clock(), _TRIAL_ANSWERS * self.threads
-            self._wait_until(lambda: tried.enough(enough, _clock() - begun))  # noqa: B023 - called here
+            pilot = Pilot(self.turns.slice, record)
+            self.record = pilot
+            begun, enough = _clock(), _PILOT_ANSWERS * self.threads
+            self._wait_until(lambda: pilot.enough(enough, _clock() - begun))  # noqa: B023 - called here
             self.record = record
-            slowest_s = max(slowest_s, tried.p95_s(_clock() - begun))
+            slowest_s = max(slowest_s, pilot.p95_s(_clock() - begun))
         return slowest_s
 
     def _start(self) -> None:

@@ -17,15 +17,7 @@ _ROUNDS, _FEWEST_ROUNDS, _ASKING_S = 20, 5, 0.3
 
 
 class Nodes:
-    """Connections to the coordinators, in the order of `addresses`.
-
-    Parameters
-    ----------
-    session : Session
-        Whose driver cluster knows the addresses, protocol, credentials and TLS.
-    addresses : sequence of str
-    connections_per_node : int
-    """
+    """Connections to the coordinators, in the order of `addresses`, made as the session's driver cluster makes them."""
 
     def __init__(self, session: Session, addresses: Sequence[str], connections_per_node: int = 1) -> None:
         self._driver = session.cluster

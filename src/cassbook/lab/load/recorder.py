@@ -53,21 +53,11 @@ class Window:
 
 
 class Recorder:
-    """Write the samples of one cell, or of several that alternate.
+    """Write the samples of one cell, or of several that alternate (`cell_ids` by variant of the load).
 
-    Parameters
-    ----------
-    path : Path
-        The Parquet file to be; until `close` a stream of Arrow batches grows next to it (`.partial`),
-        readable up to its last batch whenever the process dies.
-    cell_ids : list of str
-        By variant of the load.
-    nodes : list of str
-        Coordinators, by index.
-    epoch : float
-        Monotonic time at which the run began.
-    window : Window
-        Filled in by the loop; decides each sample's phase.
+    Until `close` makes the Parquet file, a stream of Arrow batches grows next to it (`.partial`), readable up to its
+    last batch whenever the process dies. `nodes` are coordinators by index, `epoch` the monotonic time at which the run
+    began; the `window`, which the loop fills in, decides each sample's phase.
     """
 
     def __init__(self, path: Path, cell_ids: list[str], nodes: list[str], epoch: float, window: Window) -> None:
@@ -115,13 +105,7 @@ class Recorder:
             self._queue.put(chunk)
 
     def close(self) -> pa.Table:
-        """Write the rest, then the Parquet file, by rename.
-
-        Returns
-        -------
-        pyarrow.Table
-            The cell's samples in order of their start.
-        """
+        """Write the rest, then the Parquet file, by rename; return the samples in order of their start."""
         self._finish()
         with pa.ipc.open_stream(str(self._partial)) as stream:
             samples = stream.read_all().sort_by("started_s")

@@ -27,24 +27,16 @@ COUNTED_LATENCIES, LEAST_COUNTED_S = 4.0, 0.4
 #: Each variant has at least so many slices, however long they are.
 LEAST_ROUNDS = 2
 #: How long each variant is tried beforehand, at least and at most.
-LEAST_TRIAL_S, MOST_TRIAL_S = 0.15, 3.0
+LEAST_PILOT_S, MOST_PILOT_S = 0.15, 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """When which variant has its turn, counted from the start of the steady window.
+    """When which variant has its turn, counted from the start of the steady window."""
 
-    Attributes
-    ----------
-    guard_s, counted_s : float
-        Each slice begins with a guard; what is sent in the rest counts.
-    order : tuple of int
-        Variant of each slice. In each round of as many slices as there are variants, each has one.
-    """
-
-    guard_s: float
-    counted_s: float
-    order: tuple[int, ...]
+    guard_s: float  # each slice begins with a guard
+    counted_s: float  # what is sent in the rest counts
+    order: tuple[int, ...]  # variant of each slice; in each round of as many slices as there are variants, each has one
 
     @property
     def length_s(self) -> float:
@@ -63,26 +55,13 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """What is asked for: lengths follow when it is known how long requests take.
-
-    Attributes
-    ----------
-    variants : int
-    measured_s : float
-        Seconds that each variant is measured at the least.
-    seed : tuple of int
-        Of the order.
-    lengths_s : tuple of float, optional
-        Guard and rest of each slice, where they do not follow the latency.
-    whole_s : float, optional
-        Seconds that all slices take together, guards included, in place of `measured_s`.
-    """
+    """How variants are to alternate; lengths follow once it is known how long requests take."""
 
     variants: int
-    measured_s: float
-    seed: tuple[int, ...]
-    lengths_s: tuple[float, float] | None = None
-    whole_s: float | None = None
+    measured_s: float  # seconds that each variant is measured at least
+    seed: tuple[int, ...]  # of the order
+    lengths_s: tuple[float, float] | None = None  # guard and rest of each slice, where they do not follow the latency
+    whole_s: float | None = None  # seconds that all slices take together, guards included, in place of `measured_s`
 
     def slices(self, latency_s: float) -> Slices:
         """Return the slices for a latency: the 95th percentile of the slowest variant.
@@ -119,17 +98,10 @@ Variant = TypeVar("Variant")
 
 
 class Turns(Generic[Variant]):
-    """Whose turn it is: always the same variant's.
+    """Whose turn it is: always that of one variant, by its number; `variant` is what requests are made with.
 
-    Slices are numbered from 0. What is sent outside of them has -1 less the number of its variant, so that either tells
-    the variant.
-
-    Parameters
-    ----------
-    variant
-        What requests are made with.
-    number : int
-        Of it.
+    Slices are numbered from 0. What is sent outside them has -1 less the number of its variant, so that either
+    identifies the variant.
     """
 
     def __init__(self, variant: Variant, number: int = 0) -> None:
@@ -144,12 +116,7 @@ class Turns(Generic[Variant]):
 class AlternatingTurns(Turns[Variant]):
     """Whose turn it is by the moment: each slice's variant, before them the first one's, after them the last one's.
 
-    Parameters
-    ----------
-    variants : sequence
-    slices : Slices
-    begins : float
-        When the first begins, on the client's clock.
+    The first slice `begins` at a moment of the client's clock.
     """
 
     def __init__(self, variants: Sequence[Variant], slices: Slices, begins: float) -> None:
@@ -168,7 +135,7 @@ class AlternatingTurns(Turns[Variant]):
 
 
 def outside(variant: int) -> int:
-    """Return what stands for the slice of a request of a variant that belongs to none.
+    """Return the number in place of a slice for a request, of a variant, that belongs to none.
 
     >>> outside(0), outside(2)
     (-1, -3)
@@ -176,15 +143,10 @@ def outside(variant: int) -> int:
     return -1 - variant
 
 
-class Trial:
-    """Latencies of what is sent outside of slices with one variant; takes the place of a loop's record.
+class Pilot:
+    """Latencies of one variant before slices begin, which decide how long they are; takes the place of a loop's record.
 
-    Parameters
-    ----------
-    slice_ : int
-        As `Turns` numbers what is tried.
-    record : callable
-        What it hands everything on to.
+    Everything is handed on to `record`; `slice_` is the variant's number as of `Turns`.
     """
 
     def __init__(self, slice_: int, record: Callable[..., None]) -> None:
@@ -198,8 +160,8 @@ class Trial:
         self._record(started, latency_s, *rest)
 
     def enough(self, answers: int, gone_s: float) -> bool:
-        """Whether the trial may end: after so many answers and a while, or when it has taken too long."""
-        return gone_s >= MOST_TRIAL_S or (gone_s >= LEAST_TRIAL_S and len(self._latency_s) >= answers)
+        """Whether the pilot may end: after so many answers and a while, or when it has taken too long."""
+        return gone_s >= MOST_PILOT_S or (gone_s >= LEAST_PILOT_S and len(self._latency_s) >= answers)
 
     def p95_s(self, gone_s: float) -> float:
         """Return the 95th percentile of latency; where nothing was answered, how long that was waited for."""

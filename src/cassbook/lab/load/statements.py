@@ -13,12 +13,13 @@ from cassandra import AlreadyExists, DriverException
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.protocol import ErrorMessage
 from cassandra.query import PreparedStatement
+from typing_extensions import override
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPERATIONS
 from cassbook.lab.load import values, wire
-from cassbook.lab.load.routing import Coordinators
-from cassbook.lab.load.workloads import kinds
+from cassbook.lab.load.coordinators import Coordinators
+from cassbook.lab.load.core_workloads import Workload, kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
 from cassbook.profile.columns import misfit, together
 from cassbook.profile.workloads import OwnOperation, OwnWorkload, Values
@@ -40,26 +41,13 @@ def own_shares(workload: OwnWorkload) -> dict[int, float]:
     return shares
 
 
-class Statements:
-    """The requests of a user's own workload; it offers what `workloads.Workload` asks for.
+class Statements(Workload):
+    """The requests of a user's own workload.
 
-    Parameters
-    ----------
-    session : Session
-        Statements are prepared through it; `keyspace`, in which the tables are created, becomes its default.
-    own : OwnWorkload
-    keyspace : str
-        The laboratory's.
-    route : Coordinators
-    rng : numpy.random.Generator
-    create : bool
-        Whether to create the tables first; those that are there already stay.
-
-    Raises
-    ------
-    InputError
-        If the server refuses a statement, a marker has no values, values have no marker, or a column's type is not
-        one that its values can have: with the workload, the statement, and what the server said.
+    Statements are prepared through the session, whose default the keyspace becomes. Tables are created first if
+    `create`; those that exist already stay. InputError if the server refuses a statement, a marker has no values,
+    values have no marker, or a column's type is not one that its values can have: with the workload, the statement, and
+    what the server said.
     """
 
     def __init__(
@@ -98,18 +86,20 @@ class Statements:
             next(self._inserts())
         self._refuse_unused()
 
+    @override
     def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
-        """First part of each statement's frame body at the given levels, by operation and statement."""
         levels = {READ: read_cl, SCAN: read_cl, RMW: read_cl}
         return [
             [wire.execute_prefix(s.query_id, levels.get(kind, write_cl), len(s.column_metadata)) for s in statements]
             for kind, statements in enumerate(self._statements)
         ]
 
+    @override
     def operations(self, rng: np.random.Generator) -> Iterator[int]:
         """Endless kinds of operation in the profile's shares; safe to share by threads."""
         return kinds(own_shares(self._workload), rng)
 
+    @override
     def requests(self, operation: int) -> Iterator[Request]:
         """Endless requests of a kind, from a random place of the ring on; none of a kind that it does not have."""
         ring = self._rings.get(operation, [])
@@ -155,13 +145,7 @@ class Statements:
         return {name: offered[name] for name in names}
 
     def _refuse_misfits(self, draws: Sequence[tuple[OwnOperation, int, int | None]]) -> None:
-        """Refuse values that their columns cannot have, all of them at once.
-
-        Raises
-        ------
-        InputError
-            With each column, its type, and what works.
-        """
+        """Refuse values that their columns cannot have, all of them at once: each column, its type, and what works."""
         asked: list[tuple[OwnOperation | None, PreparedStatement]] = []
         for operation, number, then in draws:
             asked.append((operation, self._statements[OPERATIONS.index(operation.kind)][number]))
@@ -239,7 +223,7 @@ def _qualified(statement: str, keyspace: str) -> str:
 
 
 def _routing_key(parts: list[bytes]) -> bytes:
-    """Partition key as the ring hashes it: the value alone, or each with its length before and a zero behind."""
+    """Partition key as the ring hashes it: the value alone, or each between its length and a zero."""
     if len(parts) == 1:
         return parts[0][4:]
     return b"".join(struct.pack(">H", len(part) - 4) + part[4:] + b"\0" for part in parts)

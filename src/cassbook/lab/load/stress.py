@@ -34,14 +34,7 @@ class Rate:
 class Stress:
     """cassandra-stress of the release that a cluster runs (2.1 needs Thrift to be on: `start_rpc`).
 
-    Parameters
-    ----------
-    cluster : CassandraCluster
-        Ready; the usertable exists.
-    table : TableSection
-    keyspace : str
-    folder : Path
-        Where the profile is written.
+    The cluster is ready and has the usertable; the profile is written in `folder`.
     """
 
     def __init__(self, cluster: CassandraCluster, table: TableSection, keyspace: str, folder: Path) -> None:
@@ -51,24 +44,14 @@ class Stress:
         self._profile.write_text(yaml.safe_dump(stress_profile(table, keyspace)))
 
     def load(self) -> None:
-        """Insert every row once; the keys are of its making."""
+        """Insert every row once, with keys that cassandra-stress makes."""
         rows = self._table.record_count
         self._run("insert", f"n={rows}", "ALL", 64, f"seq=1..{rows}")
 
     def measure(self, operation: str, level: str, threads: int, settle_s: float, steady_s: float) -> Rate:
         """Run one operation ('read', or 'insert': an UPDATE of every field) on existing keys, drawn uniformly.
 
-        Parameters
-        ----------
-        operation, level : str
-        threads : int
-        settle_s, steady_s : float
-            The last `steady_s` seconds of `settle_s` + `steady_s` are the window.
-
-        Raises
-        ------
-        LaboratoryError
-            If it fails, with what it said.
+        The last `steady_s` seconds of `settle_s` + `steady_s` are the window. If it fails, a LaboratoryError quotes it.
         """
         length = f"duration={settle_s + steady_s:.0f}s"
         keys = f"dist=UNIFORM(1..{self._table.record_count})"
@@ -125,15 +108,8 @@ def _home(cluster: CassandraCluster) -> Path:
 def standard(cluster: CassandraCluster, operation: str, count: int, level: str, threads: int) -> dict[str, float]:
     """Run so many operations ('write' or 'read') on the table that cassandra-stress makes itself, with its defaults.
 
-    Returns
-    -------
-    dict
-        What it says of latency in ms: mean, median, 95th percentile, 99th percentile.
-
-    Raises
-    ------
-    LaboratoryError
-        If it fails, or an operation does, with what it said.
+    Returns what it reports of latency in ms: mean, median, 95th percentile, 99th percentile. If it fails, or an
+    operation does, a LaboratoryError quotes it.
     """
     replication = f"replication(factor={cluster.spec.replication_factor})"
     command = [

@@ -36,10 +36,7 @@ class Rates:
 def once(cluster: CassandraCluster, operation: str, count: int, level: str, threads: int) -> float:
     """Run so many operations ('write' or 'read') and return operations per second; the first makes its table.
 
-    Raises
-    ------
-    LaboratoryError
-        If it fails, or an operation does, with what it said.
+    If it fails, or an operation does, a LaboratoryError quotes it.
     """
     command = _command(cluster, operation, count, count, level, threads)
     output = subprocess.run(
@@ -56,10 +53,7 @@ def once(cluster: CassandraCluster, operation: str, count: int, level: str, thre
 def kept_up(cluster: CassandraCluster, rows: int, level: str, threads: int) -> Iterator[Rates]:
     """Within the block have half of the threads write, and the others read, rows that `once` has written.
 
-    Raises
-    ------
-    LaboratoryError
-        At the block's end, if one of them had stopped by itself.
+    LaboratoryError at the block's end, if one of them had stopped by itself.
     """
     rates = Rates({})
     with tempfile.TemporaryDirectory() as folder:

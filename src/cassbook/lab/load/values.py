@@ -74,22 +74,10 @@ def _numbers(values: Values, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.i
 
 
 def encode(values: Values, drawn: Drawn, column: Any, protocol: int, where: str) -> list[bytes]:
-    """Encode drawn values for a bound column, each as a [bytes] value.
+    """Encode drawn values for a bound column, each as a [bytes] value of a version of the native protocol.
 
-    Parameters
-    ----------
-    values : Values
-    drawn : Drawn
-    column : cassandra.protocol.ColumnMetadata
-    protocol : int
-        Version of the native protocol.
-    where : str
-        What to name in an error.
-
-    Raises
-    ------
-    InputError
-        If the column's type is not one that these values can have, or a value is too large for it.
+    InputError, naming `where`, if the column's type is not one that these values can have, or a value is too large for
+    it.
     """
     typename = column.type.typename
     makers: dict[str, Any] = _FROM_NUMBER if values.count else _FROM_CONTENT if values.size else _FROM_RANGE

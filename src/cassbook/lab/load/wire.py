@@ -1,6 +1,6 @@
 """The light path: EXECUTE frames from bytes that are ready, responses judged without decoding rows.
 
-The driver keeps its connections and its event loop; only its message objects are gone round. Frames are those
+The driver keeps its connections and its event loop; only its message objects are bypassed. Frames are those
 of the native protocol, versions 3 and 4 (sections 2, 4.1.6, 4.2.5 and 9 of its specification).
 """
 
@@ -62,15 +62,8 @@ def encode(
 def judge(opcode: int, body: bytes, expected: bytes | None, most_rows: int = 1) -> int:
     """Outcome of a response, as an index into OUTCOMES.
 
-    Parameters
-    ----------
-    opcode : int
-    body : bytes
-    expected : bytes or None
-        None where an answer without rows is due. Else what the first column of the first row must begin with, as a
-        [bytes] value; b"" is any row.
-    most_rows : int
-        From one to so many rows must come back; with 0 any number, also none.
+    `expected` is None where an answer without rows is due; else what the first column of the first row must begin with,
+    as a [bytes] value (b"" is any row). From one to `most_rows` rows must come back; with 0 any number, also none.
     """
     if opcode == _RESULT:
         if expected is None:

@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from cassbook.lab.load import keys, wire
-from cassbook.lab.load.routing import Coordinators
+from cassbook.lab.load.coordinators import Coordinators
 from cassbook.profile.profile import TableSection
 
 KEYSPACE = "ycsb"
@@ -29,28 +29,14 @@ READ, UPDATE, INSERT, SCAN, RMW = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request but for its consistency level.
+    """One request except its consistency level."""
 
-    Attributes
-    ----------
-    node : int
-        Which to ask.
-    statement : int
-        Which of its operation's.
-    tail : bytes
-        Encoded values.
-    expected, most_rows
-        What must come back: see `wire.judge`.
-    then : Request, optional
-        The UPDATE that follows if this one was ok: together they are one read-modify-write.
-    """
-
-    node: int
-    statement: int
-    tail: bytes
-    expected: bytes | None
+    node: int  # index of its coordinator
+    statement: int  # number among its operation's
+    tail: bytes  # encoded values
+    expected: bytes | None  # what must come back, with `most_rows`: see `wire.judge`
     most_rows: int = 1
-    then: Request | None = None
+    then: Request | None = None  # the UPDATE that follows if this one was ok: together they are one read-modify-write
 
 
 class Locked(Iterator[Request]):
@@ -91,7 +77,7 @@ def create_table(
 ) -> None:
     """Create YCSB's keyspace and table, as its Cassandra binding documents them (key `y_id`, text fields).
 
-    `replication` is the number of replicas, or the number in each data centre; None leaves the keyspace as it stands:
+    `replication` is the number of replicas, or the number in each data centre; None leaves the keyspace as it is:
     on an existing cluster it was made before. `options` are the table's, such as speculative_retry.
     """
     if replication is not None:
@@ -111,24 +97,10 @@ def random_fields(length: int, count: int, rng: np.random.Generator) -> list[byt
 
 
 class Usertable:
-    """Requests on a usertable of a given shape, drawn when first asked for and shared by all cells of a block.
+    """Requests on a usertable that exists, drawn when first needed and shared by all cells of a block.
 
-    Parameters
-    ----------
-    session : Session
-        Statements are prepared through it; the table exists.
-    table : TableSection
-    nodes : sequence of str
-        Addresses of the coordinators, in the order of their indices.
-    policy, nearest
-        Who coordinates: see `routing.Coordinators`.
-    rng : numpy.random.Generator
-    keyspace : str
-        That holds the table.
-    name : str
-        Of the table.
-    row_keys : list of bytes, optional
-        Keys of rows that somebody else inserted, in place of YCSB's.
+    `nodes` are the coordinators' addresses; for `policy` and `nearest` see `coordinators.Coordinators`. `row_keys` are
+    keys of rows that somebody else inserted, in place of YCSB's.
     """
 
     def __init__(
@@ -168,7 +140,7 @@ class Usertable:
         self._rings: dict[tuple[int, str], list[Request]] = {}
 
     def add_rows(self, numbers: npt.ArrayLike) -> None:
-        """Make the keys of further rows known, by their numbers; the rows themselves are inserted by `insert`."""
+        """Make the keys of more rows known, by their numbers; the rows themselves are inserted by `insert`."""
         self._add_keys(keys.row_keys(numbers))
 
     def _add_keys(self, added: list[bytes]) -> None:
@@ -222,7 +194,7 @@ class Usertable:
     def requests(self, operation: int, distribution: str | None = None) -> Iterator[Request]:
         """Endless READ, UPDATE or RMW requests, from a random place of the ring on; safe to share by threads.
 
-        Rows are asked for by the table's own request distribution unless another one is named.
+        Rows have the table's own request distribution unless another one is named.
         """
         ring = itertools.cycle(self._ring(operation, distribution or self.table.request_distribution))
         next(itertools.islice(ring, int(self._rng.integers(self.ring_size)), None))

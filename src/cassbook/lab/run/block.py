@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import psutil
 import pyarrow as pa
@@ -17,9 +17,8 @@ from cassandra.cluster import Session
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import DISTURBED, WARM_UP, Mark
 from cassbook.core.words import counted
-from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.connect import connect
-from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.load.lag import clock_resolution_ns
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import write_samples
@@ -28,7 +27,7 @@ from cassbook.lab.run import conditions, workloads
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.circumstances import now
 from cassbook.lab.run.client import Client, Place
-from cassbook.lab.run.cpu_times import CpuTimes, circumstances
+from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.lab.run.distance import Seen, Watch
 from cassbook.lab.run.plan import alternation
 from cassbook.lab.run.processes import ClientProcesses, LostClientError
@@ -49,7 +48,6 @@ _TRIES = 4
 MOST_DISTURBED = 10
 
 Log = Callable[[str], None]
-AnyCluster = CassandraCluster | ExistingCluster
 
 
 def _name(group: Group) -> str:
@@ -57,68 +55,136 @@ def _name(group: Group) -> str:
     return group[0].cell_group or group[0].cell_id
 
 
-class Block:
-    """One cluster start, its table, and the cells measured on it.
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of a run's cluster, as the manifest counts it."""
 
-    Parameters
-    ----------
-    profile : Profile
-    store : RunStore
-    number : int
-        Which block, from 1.
-    cluster : CassandraCluster or ExistingCluster
-        Ready.
-    log : callable
-    clients : Clients, optional
-        Other machines that the client processes go to.
+    block: int  # from 1
+    number: int  # which of the run's starts, from 1, those that were killed included: no two draw the same
+    cluster_start: int  # as the cells' column has it: 1 for all blocks where the cluster runs before and after them
+    notes: dict[str, Any]  # what the manifest says of it
+
+    @classmethod
+    def noted(cls, store: RunStore, block: int, cluster: AnyCluster, clients: Clients | None = None) -> Self:
+        """Count a start and note it in the manifest at once: after one that is killed, the next repeats no draw."""
+        starts = store.notes["cluster_starts"]
+        number = len(starts) + 1
+        cluster_start = number if cluster.started_here else 1
+        notes = {"start": cluster_start, "block": block, "begun": now()} | cluster.notes()
+        if clients:
+            notes["clients"] = clients.notes() | {"clocks": {}}
+        starts.append(notes)
+        store.save_notes()
+        return cls(block, number, cluster_start, notes)
+
+
+class Runners:
+    """Who runs the cells of a block: a client in this process, or client processes here or, with `clients`, elsewhere.
+
+    Client processes find the cluster at `place` and draw from `seed`; the `client` is closed with the runners.
+    """
+
+    def __init__(
+        self, profile: Profile, client: Client, place: Place, seed: list[int], epoch: float,
+        clients: Clients | None = None,
+    ) -> None:  # fmt: skip
+        self._profile, self.client, self._place, self._seed, self._epoch = profile, client, place, seed, epoch
+        self._clients = clients
+        self._processes: ClientProcesses | RemoteProcesses | None = None
+
+    def of(self, cell: Cell, attempt: int) -> tuple[Client | ClientProcesses, int]:
+        """Return who runs a cell, and how many processes that are.
+
+        This process does, unless the profile asks for more than one, for a client that has just been started, or a
+        person for clients on other machines. The warm-up, whose end it decides, is always its own.
+        """
+        count = self._profile.load.client_processes
+        alone = count == 1 and self._clients is None and cell.condition != "restarted_client"
+        if cell.kind == WARM_UP or alone:
+            return self.client, 1
+        if self._processes is None:
+            seed = [*self._seed, cell.order, *([attempt] if attempt > 1 else [])]
+            make = self._clients.place if self._clients else ClientProcesses
+            self._processes = make(count, self._profile, self._place, seed, self._epoch)
+        return self._processes, count
+
+    def reconnect(self) -> None:
+        """Have every client connect anew: restarted nodes know neither connections nor prepared statements."""
+        self.client.reconnect()
+        self.renew()
+
+    def renew(self) -> None:
+        """Have the next cell run by client processes that have just been started."""
+        if self._processes:
+            self._processes.close()
+            self._processes = None
+
+    def close(self) -> None:
+        """End the processes and close the client's connections."""
+        self.renew()
+        self.client.close()
+
+
+class Block:
+    """One cluster start, its table, and the cells measured on it; `begun` connects and makes the parts.
+
+    The cluster is ready and has the table; runners and CPU times end with the block. `again` groups may be measured
+    again because others used the machine; none on a cluster that the laboratory has not started, whose nodes count as
+    others.
     """
 
     def __init__(
         self,
         profile: Profile,
         store: RunStore,
-        number: int,
+        start: Start,
         cluster: AnyCluster,
+        runners: Runners,
+        cpu: CpuTimes,
+        watch: Watch,
         log: Log,
         clients: Clients | None = None,
+        again: int = MOST_DISTURBED,
     ) -> None:
-        self._profile, self._store, self._number, self._log = profile, store, number, log
-        self._cluster, self._clients = cluster, clients
-        starts = store.notes["cluster_starts"]
-        self._start = len(starts) + 1
-        made = isinstance(cluster, ExistingCluster)  # nobody started it for us, and its keyspace stands by now
-        self._cluster_start = 1 if made else self._start
-        where = {"start": self._cluster_start, "block": number}
-        self._notes: dict[str, Any] = where | {"begun": now()} | cluster.notes()
-        if clients:
-            self._notes["clients"] = clients.notes() | {"clocks": {}}
-        starts.append(self._notes)
-        store.save_notes()  # a start that is killed counts too: the next must not repeat its draws
-        session = cluster.connect()
-        create_table(
-            session,
-            profile.table,
-            None if isinstance(cluster, ExistingCluster) else cluster.replication,
-            cluster.keyspace,
-        )
-        session.cluster.shutdown()
-        # A resumed block must not repeat the draws of its first start.
-        self._seed = [profile.seed, number, self._start]
-        reach = partial(connect, cluster.addresses, cluster.release.protocol, access=cluster.access)
-        self._place = Place(reach, cluster.addresses, cluster.labels, cluster.keyspace)
-        self._client = Client(profile, self._place, self._seed, store.epoch)
-        self._processes: ClientProcesses | RemoteProcesses | None = None
+        self._profile, self._store, self._start, self._log = profile, store, start, log
+        self._cluster, self._runners, self._clients = cluster, runners, clients
+        self._cpu, self._watch, self._notes = cpu, watch, start.notes
+        self._again_left = again if cluster.started_here else 0
         self._loaded: set[str] = set()
-        self._clock_resolution_ns = clock_resolution_ns()
-        self._watch = Watch(cluster)
-        self._cpu = CpuTimes(cluster, _LOOK_EVERY_S)
-        self._watched = ExitStack()
-        self._watched.enter_context(self._cpu.watched())
-        self._began = time.perf_counter()
-        self._hints_at_start = self._hints()
         self._previous: Group = []
-        # Nodes that the laboratory has not started count as others.
-        self._again_left = 0 if isinstance(cluster, ExistingCluster) else MOST_DISTURBED
+        self._clock_resolution_ns = clock_resolution_ns()
+        self._hints_at_start = self._hints()
+        self._watched = ExitStack()
+        self._watched.enter_context(cpu.watched())
+        self._began = time.perf_counter()
+
+    @classmethod
+    def begun(
+        cls, profile: Profile, store: RunStore, number: int, cluster: AnyCluster, log: Log,
+        clients: Clients | None = None,
+    ) -> Self:  # fmt: skip
+        """Begin block `number` (from 1) on a cluster that is ready: note its start, create its table, connect."""
+        start = Start.noted(store, number, cluster, clients)
+        session = cluster.connect()
+        try:
+            create_table(session, profile.table, cluster.replication, cluster.keyspace)
+        finally:
+            session.cluster.shutdown()
+        reach = partial(connect, cluster.addresses, cluster.release.protocol, access=cluster.access)
+        place = Place(reach, cluster.addresses, cluster.labels, cluster.keyspace)
+        seed = [profile.seed, number, start.number]
+        client = Client(profile, place, seed, store.epoch)
+        try:
+            runners = Runners(profile, client, place, seed, store.epoch, clients)
+            cpu = CpuTimes(cluster, _LOOK_EVERY_S)
+            return cls(profile, store, start, cluster, runners, cpu, Watch(cluster), log, clients)
+        except BaseException:
+            client.close()
+            raise
+
+    @property
+    def _client(self) -> Client:
+        return self._runners.client
 
     @property
     def _session(self) -> Session:
@@ -126,23 +192,21 @@ class Block:
 
     def close(self) -> None:
         """End the clients and keep the notes."""
-        if self._processes:
-            self._processes.close()
-        self._client.close()
+        self._runners.close()
         self._watched.close()
-        self._notes["machine"] = circumstances(self._cpu, self._began, time.perf_counter())
+        self._notes["machine"] = self._cpu.columns(self._began, time.perf_counter())
         self._store.save_notes()
 
     def load(self) -> None:
         """Insert every row at ALL and flush, so that reads are not served by a memtable alone."""
-        self._log(f"block {self._number}: loading {counted(self._profile.table.record_count, 'row', 'd')}")
+        self._log(f"block {self._start.block}: loading {counted(self._profile.table.record_count, 'row', 'd')}")
         self._fill(self._client.table, self._client.table.name)
 
     def _load_workload(self, name: str) -> None:
         """Load the tables of a workload's own, where it has any, before its first cell."""
         ready = self._client.workloads[name]
         if ready.load is not None and name not in self._loaded:
-            self._log(f"block {self._number}: loading what workload {name} needs")
+            self._log(f"block {self._start.block}: loading what workload {name} needs")
             self._fill(ready.load, *ready.tables)
             self._loaded.add(name)
 
@@ -157,10 +221,11 @@ class Block:
             self._cluster.flush(self._session, name)
 
     def warm_up(self) -> None:
-        """Half reads, half updates at QUORUM until throughput has settled; kept as a series of its own."""
+        """Run half reads, half updates at QUORUM until throughput has settled; kept as a series of its own."""
         rule = self._profile.warm_up
-        cell_id = f"b{self._number}-s{self._start}-warmup"
-        cell = Cell(cell_id, WARM_UP, rule.threads, "QUORUM", "QUORUM", 0.5, self._number, self._number, -1)
+        block = self._start.block
+        cell_id = f"b{block}-s{self._start.number}-warmup"
+        cell = Cell(cell_id, WARM_UP, rule.threads, "QUORUM", "QUORUM", 0.5, block, block, -1)
         warm = WarmUp(rule)
         self._run([cell], Bound(until=warm))
         self._previous = [cell]
@@ -169,7 +234,7 @@ class Block:
             "throughput_per_s": [round(x, 1) for x in warm.throughput],
         }
         self._store.save_notes()
-        self._log(f"block {self._number}: warm-up over after {len(warm.throughput)} windows ({warm.reason})")
+        self._log(f"block {self._start.block}: warm-up over after {len(warm.throughput)} windows ({warm.reason})")
 
     def measure(self, group: Group) -> None:
         """Measure a cell, or a group of cells that alternate, after what the last group left has been drained."""
@@ -196,19 +261,8 @@ class Block:
         return conditions.Bench(
             self._profile, self._cluster, store.notes, store.epoch, table,
             lambda: self._cluster.flush(self._session, table),
-            self.reconnect, self.renew_client, self._run,
+            self._runners.reconnect, self._runners.renew, self._run,
         )  # fmt: skip
-
-    def reconnect(self) -> None:
-        """Have every client connect anew: restarted nodes know neither connections nor prepared statements."""
-        self._client.reconnect()
-        self.renew_client()
-
-    def renew_client(self) -> None:
-        """Have the next cell run by client processes that have just been started."""
-        if self._processes:
-            self._processes.close()
-            self._processes = None
 
     def _run(
         self,
@@ -218,9 +272,10 @@ class Block:
         during: conditions.During | None = None,
         again: bool = False,
     ) -> str:
-        """Run a group, within what is to be done during it, and put down its samples, then its rows.
+        """Run a group, with what happens `during` it, and write its samples, then its rows.
 
-        Returns the kind it was put down as: its own, or, where it may be measured `again`, perhaps `DISTURBED`.
+        Returns the kind under which it was recorded: its own, or, where it may be measured `again`, perhaps
+        `DISTURBED`.
         """
         for attempt in range(1, _TRIES + 1):
             lost = [Mark.AGAIN] if attempt > 1 else []
@@ -234,7 +289,7 @@ class Block:
         self, group: Group, bound: Bound, marks: list[str], during: conditions.During | None, attempt: int, again: bool
     ) -> str:
         path = self._store.sample_path(_name(group))
-        client, count = self._runner(group[0], attempt)
+        client, count = self._runners.of(group[0], attempt)
         began = time.perf_counter()
         self._watch.begin()
         try:
@@ -243,7 +298,7 @@ class Block:
             seen = self._seen(group)
         common = seen.columns | self._row(outcome, began) | {"client_processes": count}
         self._cpu.look()
-        common |= circumstances(self._cpu, began, time.perf_counter())
+        common |= self._cpu.columns(began, time.perf_counter())
         if isinstance(client, RemoteProcesses):
             self._notes["clients"]["clocks"] |= {cell.cell_id: client.offsets for cell in group}
             self._store.save_notes()
@@ -260,8 +315,8 @@ class Block:
     def _set_aside(self, group: Group, samples: pa.Table) -> tuple[Group, pa.Table]:
         """Return a group that is measured again, and its samples, under other names and of kind `DISTURBED`."""
         self._again_left -= 1
-        self._notes["measured_again"] = MOST_DISTURBED - self._again_left
-        aside = f"-disturbed{self._start}"
+        self._notes["measured_again"] = self._notes.get("measured_again", 0) + 1
+        aside = f"-disturbed{self._start.number}"
         self._log(f"{_name(group)}: others took more than {OTHERS_SHARE:.0%} of the machine; it is measured again")
         renamed = [
             replace(c, cell_id=c.cell_id + aside, kind=DISTURBED, cell_group=c.cell_group and c.cell_group + aside)
@@ -277,7 +332,7 @@ class Block:
     def _checked(
         self, cell: Cell, group: Group, outcome: Outcome, samples: pa.Table, common: dict[str, Any], marks: list[str]
     ) -> dict[str, Any]:
-        """Return a cell's row, with the marks it earns; `samples` are of its whole group."""
+        """Return a cell's row, with the marks it earns; `samples` are those of its whole group."""
         own, slices = of_cell(samples, cell.cell_id), outcome.window.slices
         place = list(group).index(cell)
         row = {name: getattr(cell, name) for name in Cell.__slots__} | common | {"errors": errors_by_kind(own)}
@@ -292,7 +347,7 @@ class Block:
     def _lost(self, group: Group, error: LostClientError, last: bool) -> None:
         """Note that a client process was lost, and look for workers to measure the group again on."""
         self._cut_off(group, error)
-        self.renew_client()
+        self._runners.renew()
         if last or self._clients is None:
             raise LaboratoryError(f"{_name(group)}: {error}; `--resume` measures this again") from None
         self._log(f"{_name(group)}: {error}; it is measured again")
@@ -300,7 +355,7 @@ class Block:
         self._notes["clients"] |= self._clients.notes()
 
     def _seen(self, group: Group) -> Seen:
-        """What is said of distances; a group whose relay has died is put down as such, and measured again later."""
+        """Return distances as measured; a group whose relay has died is recorded as cut off, to be measured again."""
         try:
             return self._watch.end()
         except LaboratoryError as error:
@@ -308,29 +363,13 @@ class Block:
             raise LaboratoryError(f"{_name(group)}: {error}; `--resume` measures this again") from None
 
     def _cut_off(self, group: Group, error: LaboratoryError) -> None:
-        """Put down cells that came to nothing."""
+        """Record in the manifest that cells were cut off, and why."""
         entries = [{"cell_id": cell.cell_id, "reason": str(error)} for cell in group]
         self._store.notes.setdefault("cut_off", []).extend(entries)
         self._store.save_notes()
 
-    def _runner(self, cell: Cell, attempt: int) -> tuple[Client | ClientProcesses, int]:
-        """Return who runs a cell, and how many processes that are.
-
-        This process does, unless the profile asks for more than one, for a client that has just been started, or a
-        person for clients on other machines. The warm-up, whose end it decides, is always its own.
-        """
-        count = self._profile.load.client_processes
-        alone = count == 1 and self._clients is None and cell.condition != "restarted_client"
-        if cell.kind == WARM_UP or alone:
-            return self._client, 1
-        if self._processes is None:
-            seed = [*self._seed, cell.order, *([attempt] if attempt > 1 else [])]
-            place = self._clients.place if self._clients else ClientProcesses
-            self._processes = place(count, self._profile, self._place, seed, self._store.epoch)
-        return self._processes, count
-
     def _row(self, outcome: Outcome, began: float) -> dict[str, Any]:
-        """Return what the rows of all cells of a group have in common."""
+        """Columns that all cells of a group share."""
         epoch, window = self._store.epoch, outcome.window
         length_s = window.steady_to - window.steady_from  # NaN for a warm-up, which has no steady phase
         cores = psutil.cpu_count() or 1
@@ -338,7 +377,7 @@ class Block:
         return {
             "engine": self._profile.engine,
             "deployment": self._cluster.deployment,
-            "cluster_start": self._cluster_start,
+            "cluster_start": self._start.cluster_start,
             "started_s": round(began - epoch, 6),
             "steady_from_s": round(window.steady_from - epoch, 6) if steady else float("nan"),
             "steady_to_s": round(window.steady_to - epoch, 6) if steady else float("nan"),
@@ -354,10 +393,10 @@ class Block:
         return self._cluster.hints(self._session)
 
     def _settle(self) -> bool:
-        """Wait for writes that the last cell did not wait for, so that no cell works off another's arrears.
+        """Wait for writes that the last cell did not wait for, so that no cell inherits another's backlog.
 
-        A write at ALL through each node queues behind them; hints, should there be any, get a while to go.
-        Returns whether all are gone, as far as can be known.
+        A write at ALL through each node queues behind them; hints, should there be any, get a while to go. Returns
+        whether all are gone, as far as can be known.
         """
         if all(cell.read_share == 1.0 or cell.write_cl == "ALL" for cell in self._previous):
             return True

@@ -18,7 +18,7 @@ from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.profile.profile import Profile
 from cassbook.records.kinds import RUN
 
-#: How long it is looked how busy the machine is before something is measured.
+#: For how long the machine's load is sampled before something is measured.
 LOOK_S = 1.0
 _LSCPU_S = 10
 
@@ -36,12 +36,14 @@ def _cpu_model() -> str:
 def _hypervisor() -> str:
     """Return under which hypervisor this machine runs; empty where `lscpu` knows of none, or is missing."""
     try:
-        told = subprocess.run(
+        listed = subprocess.run(
             ["lscpu"], capture_output=True, text=True, check=True, timeout=_LSCPU_S, env=os.environ | {"LC_ALL": "C"}
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    named = [line.split(":", 1)[1].strip() for line in told.stdout.splitlines() if line.startswith("Hypervisor vendor")]
+    named = [
+        line.split(":", 1)[1].strip() for line in listed.stdout.splitlines() if line.startswith("Hypervisor vendor")
+    ]
     return named[0] if named else ""
 
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 from cassandra.cluster import Session
 
 from cassbook.core.schema import OPERATIONS
+from cassbook.lab.load.core_workloads import Workload
 from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Record
 from cassbook.lab.load.nodes import Nodes
-from cassbook.lab.load.pacing import PacedLoop
+from cassbook.lab.load.paced_loop import PacedLoop
 from cassbook.lab.load.recorder import Recorder, Window
-from cassbook.lab.load.workloads import Workload
 from cassbook.lab.load.ycsb import INSERT, READ, UPDATE, Request, Usertable
 from cassbook.lab.run import workloads
 from cassbook.lab.run.cell import Group
@@ -30,20 +30,11 @@ During = Callable[[Window], AbstractContextManager[None]]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a client finds its cluster; can be handed to another process.
+    """Where a client finds its cluster; can be handed to another process."""
 
-    Attributes
-    ----------
-    connect : callable
-        Opens an ordinary session.
-    addresses, labels : list of str
-        The coordinators, and what samples call them.
-    keyspace : str
-    """
-
-    connect: Callable[[], Session]
-    addresses: list[str]
-    labels: list[str]
+    connect: Callable[[], Session]  # opens an ordinary session
+    addresses: list[str]  # of the coordinators
+    labels: list[str]  # what samples call them
     keyspace: str
 
 
@@ -58,19 +49,10 @@ class Agreeing(Protocol):
 
 
 class Client:
-    """One client: everything that a process needs in order to load the cluster.
+    """One client: everything that a process needs in order to load the cluster, where the profile's tables exist.
 
-    Parameters
-    ----------
-    profile : Profile
-        Its tables exist.
-    place : Place
-    seed : sequence of int
-        Of all that it draws.
-    epoch : float
-        Monotonic time at which the run began.
-    process, processes : int
-        Which of how many clients this is; the first makes the tables of workloads, and no two insert the same rows.
+    It draws from `seed`; `epoch` is the monotonic time at which the run began. It is number `process` of so many
+    clients: the first makes the tables of workloads, and no two insert the same rows.
     """
 
     def __init__(
@@ -127,19 +109,11 @@ class Client:
         during: During | None = None,
         agreeing: Agreeing | None = None,
     ) -> tuple[Outcome, pa.Table]:
-        """Run a cell, or a group of cells that alternate, and put down the samples.
+        """Run a cell, or a group of cells that are alike but for their levels and alternate, and write the samples to
+        `path`.
 
-        Parameters
-        ----------
-        group : sequence of Cell
-            Alike but for their levels.
-        bound : Bound
-        path : Path
-            Of the Parquet file to be.
-        during : callable, optional
-            Makes the block of code that the load runs in, from the cell's window.
-        agreeing : Agreeing, optional
-            What `ClosedLoop` asks where others take part in the load.
+        `during` makes, from the cell's window, the block of code that the load runs in. `agreeing` answers what
+        `ClosedLoop` asks where others take part in the load.
         """
         window = Window()
         recorder = Recorder(path, [cell.cell_id for cell in group], self._place.labels, self.epoch, window)

@@ -1,4 +1,6 @@
-"""Cells that need something done to them first, or meanwhile: cold starts, fixed rates, a node that hangs.
+"""Cells that need something done first, or meanwhile: cold starts, fixed rates, a node that hangs.
+
+They are what the sections in `profile.conditions` ask for.
 
 They come at the end of each block, for they disturb it: the paced cells first, in random order, then the cold ones,
 each condition leaving the cluster further from warm than the one before.
@@ -20,8 +22,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import Mark
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine import pages
-from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run.cell import Cell, Group
@@ -30,7 +31,7 @@ from cassbook.profile.profile import Profile
 
 KINDS = frozenset({"cold", "paced"})
 _POLL_S = 0.002
-#: What needs no hold on the nodes, so that it can be had of anybody's.
+#: Conditions that do nothing to the nodes, so that an existing cluster can have them.
 _OF_THE_CLIENT = frozenset({"warm", "restarted_client"})
 #: What a cold cell costs on top of its own time, by condition; for forecasts only.
 _COST_S = {"warm": 1.0, "restarted_client": 2.0, "cold_pages": 2.0, "restarted_server": 25.0}
@@ -42,56 +43,23 @@ During = Callable[[Window], Any]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a block offers to the cells of this module.
-
-    Attributes
-    ----------
-    profile : Profile
-    cluster : CassandraCluster or ExistingCluster
-    notes : dict
-        The manifest.
-    epoch : float
-        Monotonic time at which the run began.
-    table : str
-        "keyspace.name".
-    flush : callable
-        Writes what memory holds of the table to SSTables, on every node.
-    reconnect : callable
-        Opens new connections and prepares every statement anew.
-    renew_client : callable
-        Has the next cell run by a client that has just been started.
-    run : callable
-        Takes a group of cells, its bound, its marks and what is to be done during it; runs it and puts it down.
-    """
+    """What a block offers to the cells of this module."""
 
     profile: Profile
-    cluster: CassandraCluster | ExistingCluster
-    notes: dict[str, Any]
-    epoch: float
-    table: str
-    flush: Callable[[], None]
-    reconnect: Callable[[], None]
-    renew_client: Callable[[], None]
+    cluster: AnyCluster
+    notes: dict[str, Any]  # the manifest
+    epoch: float  # monotonic time at which the run began
+    table: str  # "keyspace.name"
+    flush: Callable[[], None]  # writes what memory holds of the table to SSTables, on every node
+    reconnect: Callable[[], None]  # opens new connections and prepares every statement anew
+    renew_client: Callable[[], None]  # has the next cell run by a client that has just been started
+    #: Runs and records a group, with its bound, its marks and what happens during it.
     run: Callable[[Group, Bound, list[str], During | None], Any]
-
-    @property
-    def own_cluster(self) -> CassandraCluster:
-        """The cluster, where it is the laboratory's own: no other is restarted or paused."""
-        if not isinstance(self.cluster, CassandraCluster):
-            raise LaboratoryError("nodes that the laboratory has not started are neither restarted nor paused")
-        return self.cluster
 
 
 def cells(profile: Profile, block: int, place: int) -> list[Cell]:
-    """Cells of kind paced, then cold, of one block, in the order they are measured.
-
-    Parameters
-    ----------
-    profile : Profile
-    block : int
-        From 1.
-    place : int
-        `order` of the first.
+    """Cells of kind paced, then cold, of one block (from 1), in the order they are measured; `place` is the first's
+    `order`.
     """
     paced = _paced(profile, block, place)
     return paced + _cold(profile, block, place + len(paced))
@@ -151,12 +119,7 @@ def seconds(profile: Profile, cell: Cell) -> float:
 def for_existing(profile: Profile) -> tuple[Profile, list[str]]:
     """Leave out what would restart, pause or look into the nodes of a cluster that somebody else runs.
 
-    Returns
-    -------
-    Profile
-        Without it.
-    list of str
-        What was left out, a line each.
+    Returns the profile without it, and what was left out, one line each.
     """
     cold, paced = profile.cold, profile.paced
     left_out = []
@@ -171,22 +134,9 @@ def for_existing(profile: Profile) -> tuple[Profile, list[str]]:
 
 
 def measure(cell: Cell, bench: Bench, previous: Group, marks: list[str]) -> None:
-    """Make a cell's condition and measure it.
+    """Make the condition of a cold or paced cell and measure it, with the marks it has already.
 
-    Parameters
-    ----------
-    cell : Cell
-        Of kind 'cold' or 'paced'.
-    bench : Bench
-    previous : sequence of Cell
-        Measured before it in this block.
-    marks : list of str
-        Marks it has already.
-
-    Raises
-    ------
-    LaboratoryError
-        If the condition cannot be made.
+    `previous` was measured before it in this block. LaboratoryError if the condition cannot be made.
     """
     if cell.kind == "cold":
         part = bench.profile.cold
@@ -218,14 +168,14 @@ def _restarted_client(cell: Cell, bench: Bench) -> list[str]:
 
 
 def _restarted_server(cell: Cell, bench: Bench) -> list[str]:
-    bench.own_cluster.restart()
+    bench.cluster.restart()
     bench.reconnect()
     return []
 
 
 def _cold_pages(cell: Cell, bench: Bench) -> list[str]:
     """Drop the pages under the running nodes; a mark where too many stayed."""
-    before, after = pages.drop_pages(bench.own_cluster.node_folders(), bench.table)
+    before, after = pages.drop_pages(bench.cluster.node_folders(), bench.table)
     note(bench.notes, "cold_pages", {
         "cell_id": cell.cell_id, "data_bytes": after.size,
         "resident_before_bytes": before.resident, "resident_after_bytes": after.resident,
@@ -242,7 +192,7 @@ _MAKE: dict[str, Callable[[Cell, Bench], list[str]]] = {
 
 
 def note(notes: dict[str, Any], kind: str, entry: dict[str, Any]) -> None:
-    """Put down in the manifest what was done to a cell, in the place of what an earlier attempt put down."""
+    """Record in the manifest what was done to a cell, in place of what an earlier attempt recorded."""
     others = [other for other in notes.get(kind, []) if other["cell_id"] != entry["cell_id"]]
     notes[kind] = [*others, entry]
 
@@ -251,13 +201,8 @@ def note(notes: dict[str, Any], kind: str, entry: dict[str, Any]) -> None:
 def pausing(bench: Bench, part: PauseSection, cell: Cell, window: Window) -> Iterator[None]:
     """Around the run of a loop: pause a node for a while, counted from the start of the steady window.
 
-    When it hung is recorded under 'pauses' in the manifest, in seconds since the run began. Whatever ends the
-    block, the node goes on.
-
-    Raises
-    ------
-    LaboratoryError
-        If the node could not be paused, or the loop ended before the pause did.
+    When it hung is recorded under 'pauses' in the manifest, in seconds since the run began. However the block ends, the
+    node resumes. LaboratoryError if the node could not be paused, or the loop ended before the pause did.
     """
     pauses: list[tuple[float, float]] = []
 
@@ -267,7 +212,7 @@ def pausing(bench: Bench, part: PauseSection, cell: Cell, window: Window) -> Ite
                 return
         if over.wait(max(window.steady_from + part.after_s - time.perf_counter(), 0.0)):
             return
-        with bench.own_cluster.paused(part.node):
+        with bench.cluster.paused(part.node):
             began = time.perf_counter()
             if not over.wait(part.for_s):
                 pauses.append((began, time.perf_counter()))

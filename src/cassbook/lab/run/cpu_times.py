@@ -14,28 +14,21 @@ import psutil
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.threads import meanwhile
-from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.engine.any_cluster import AnyCluster
 
 #: Of all processors; what the hypervisor gave to other guests (steal) is counted for itself.
 _PROCESSES, _INTERRUPTS = ("user", "nice", "system"), ("irq", "softirq")
 
 
 class CpuTimes:
-    """CPU seconds so far, sampled in a thread of their own.
+    """CPU seconds so far, sampled every `every_s` in a thread of their own.
 
-    Parameters
-    ----------
-    cluster : CassandraCluster or ExistingCluster
-        Ready. The nodes of a cluster that the laboratory has not started count as other processes.
-    every_s : float
-        Between samples.
+    Nodes of a cluster that the laboratory has not started count as other processes.
     """
 
-    def __init__(self, cluster: CassandraCluster | ExistingCluster, every_s: float = 0.1) -> None:
-        self._cluster = cluster if isinstance(cluster, CassandraCluster) else None
-        self._every_s = every_s
-        self._nodes: list[psutil.Process | None] = [None] * (self._cluster.spec.nodes if self._cluster else 0)
+    def __init__(self, cluster: AnyCluster, every_s: float = 0.1) -> None:
+        self._cluster, self._every_s = cluster, every_s
+        self._nodes: list[psutil.Process | None] = [None] * cluster.nodes_here
         self._client = psutil.Process()
         self._last_s: dict[int, float] = {}
         self._total_s = {"node": 0.0, "client": 0.0}
@@ -45,13 +38,7 @@ class CpuTimes:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within the block samples are taken.
-
-        Raises
-        ------
-        LaboratoryError
-            At its end, if the times could not be read.
-        """
+        """Within the block samples are taken; a LaboratoryError at its end if the times could not be read."""
         self._seen = []
 
         def watch(over: threading.Event) -> None:
@@ -79,13 +66,13 @@ class CpuTimes:
     def _node(self, number: int) -> psutil.Process | None:
         """Return a node's process, which is another one after a restart; None while it does not run."""
         known = self._nodes[number]
-        if self._cluster and (known is None or not known.is_running()):
+        if known is None or not known.is_running():
             with suppress(LaboratoryError):
                 known = self._nodes[number] = self._cluster.node_process(number + 1)
         return known
 
     def _add(self, whose: str, process: psutil.Process | None) -> None:
-        """Add what a process has taken since it was last looked at; one that has ended adds no more."""
+        """Add what a process has taken since the last sample; one that has ended adds no more."""
         if process is None:
             return
         with suppress(psutil.NoSuchProcess):
@@ -97,11 +84,8 @@ class CpuTimes:
     def between(self, from_s: float, to_s: float) -> dict[str, float]:
         """Return what was taken between two moments of `time.perf_counter`.
 
-        Returns
-        -------
-        dict
-            node_cpu_s (of the nodes together), client_cpu_s, other_cpu_s (of all else, interrupts among it),
-            interrupts_s; busy and steal, shares of all processors.
+        Keys: node_cpu_s (all nodes together), client_cpu_s, other_cpu_s (all else, interrupts included), interrupts_s;
+        busy and steal, shares of all processors.
         """
         seen = np.array(self._seen)
         ends = [np.interp([from_s, to_s], seen[:, 0], column) for column in seen.T[1:]]
@@ -113,15 +97,14 @@ class CpuTimes:
             "interrupts_s": interrupts, "busy": busy / all_s, "steal": steal / all_s,
         }  # fmt: skip
 
-
-def circumstances(cpu: CpuTimes, from_s: float, to_s: float) -> dict[str, float]:
-    """Return columns of a cell: what others took of the machine meanwhile, its load, and its clock if it is known."""
-    took, cores = cpu.between(from_s, to_s), psutil.cpu_count() or 1
-    frequency = psutil.cpu_freq()
-    others_s = max(0.0, took["other_cpu_s"] - took["interrupts_s"])  # the load's own packets cause most of them
-    return {
-        "steal_share": round(took["steal"], 4),
-        "other_cpu_share": round(others_s / (to_s - from_s) / cores, 4),
-        "load_1m": round(os.getloadavg()[0], 2),
-        "cpu_mhz": round(frequency.current) if frequency and frequency.current else math.nan,
-    }
+    def columns(self, from_s: float, to_s: float) -> dict[str, float]:
+        """Columns of a cell: what others took of the machine between two moments, its load now, its clock if known."""
+        took, cores = self.between(from_s, to_s), psutil.cpu_count() or 1
+        frequency = psutil.cpu_freq()
+        others_s = max(0.0, took["other_cpu_s"] - took["interrupts_s"])  # the load's own packets cause most of them
+        return {
+            "steal_share": round(took["steal"], 4),
+            "other_cpu_share": round(others_s / (to_s - from_s) / cores, 4),
+            "load_1m": round(os.getloadavg()[0], 2),
+            "cpu_mhz": round(frequency.current) if frequency and frequency.current else math.nan,
+        }

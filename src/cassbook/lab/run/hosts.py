@@ -1,4 +1,4 @@
-"""Measuring an existing cluster: the profile that fits it, what it will be made to write, and that it is the same."""
+"""Measuring what `--hosts` names: the profile that fits it, how much is written to it, and that it is the same."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pydantic import ValidationError
 
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted
-from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.run import conditions
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile, TableSection
 
-#: What one client process cannot exceed: the light path takes 22 us of processor time an operation at the least.
+#: What one client process cannot exceed: the light path takes 22 us of processor time per operation at least.
 _MOST_PER_S = 60_000
 #: Besides its value a cell stores its column's name, a time stamp and lengths; a row its key. Before compression.
 _CELL_BYTES, _ROW_BYTES = 40, 64
@@ -27,34 +27,19 @@ _NOTES = "existing_cluster"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a measurement writes at most, in MB over all replicas, before compression.
+    """What a measurement writes at most, in MB over all replicas, before compression."""
 
-    Attributes
-    ----------
-    table_mb : float
-        The rows that each block loads.
-    updates_mb : float
-        The warm-ups' and the cells' writes, at a rate that one client process cannot exceed.
-    """
-
-    table_mb: float
-    updates_mb: float
+    table_mb: float  # the rows that each block loads
+    updates_mb: float  # writes of warm-ups and cells, at a rate that one client process cannot exceed
 
     @property
     def total_mb(self) -> float:
-        """Both together."""
+        """Rows loaded and updates."""
         return self.table_mb + self.updates_mb
 
 
 def written(profile: Profile, cells: Iterable[Cell]) -> Written:
-    """Give an upper estimate of what measuring `cells` writes.
-
-    Parameters
-    ----------
-    profile : Profile
-    cells : iterable of Cell
-        Those that are left to measure; each block among them loads its tables once.
-    """
+    """Estimate at most what measuring `cells`, those that are left, writes; each block loads its tables once."""
     cells = list(cells)
     table, replicas = profile.table, profile.cluster.replication_factor
     blocks = len({cell.block for cell in cells})
@@ -109,10 +94,7 @@ def _operations(profile: Profile, cell: Cell) -> float:
 def profile_for(profile: Profile, cluster: ExistingCluster, log: Callable[[str], None]) -> Profile:
     """Return `profile` with the release and the number of coordinators that were found, without what cannot be made.
 
-    Raises
-    ------
-    InputError
-        If it asks for what cannot be had of a cluster that somebody else runs.
+    InputError if it asks for what a cluster that somebody else runs cannot give.
     """
     if profile.cluster.options:
         given = ", ".join(sorted(profile.cluster.options))
@@ -132,13 +114,7 @@ def profile_for(profile: Profile, cluster: ExistingCluster, log: Callable[[str],
 
 
 def same_place(store: RunStore, cluster: ExistingCluster | None) -> None:
-    """Note in the manifest where the run is measured, and hold a resumed one to it.
-
-    Raises
-    ------
-    InputError
-        If the run was begun on another cluster.
-    """
+    """Note in the manifest where the run is measured; InputError if a resumed one was begun on another cluster."""
     begun = store.notes.get(_NOTES)
     if cluster is None:
         if begun:
@@ -154,13 +130,7 @@ def same_place(store: RunStore, cluster: ExistingCluster | None) -> None:
 
 
 def same_clients(store: RunStore, placed: bool) -> None:
-    """Hold a resumed run to where its load came from: this machine, or workers (`placed`).
-
-    Raises
-    ------
-    InputError
-        If the run was begun the other way.
-    """
+    """Refuse (InputError) to resume a run whose load came from elsewhere: this machine, or workers (`placed`)."""
     starts = store.notes["cluster_starts"]
     if starts and ("clients" in starts[0]) != placed:
         how = (

@@ -8,12 +8,12 @@ from itertools import groupby
 from pathlib import Path
 
 from cassbook.core.errors import InputError
-from cassbook.core.progress import WeighedBar
-from cassbook.core.time_left import TimeLeft
+from cassbook.core.progress import TimeLeft, WeighedBar
 from cassbook.core.words import counted
+from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.hosts import same_clients, same_place
@@ -77,23 +77,11 @@ def measure_in_turn(
     clients: Clients | None = None,
     then_s: float = 0.0,
 ) -> list[Path]:
-    """Measure several profiles, as of several versions, block by block in turn.
+    """Measure several profiles, as of several versions, block by block in turn; arguments as of `measure`.
 
     The first block of each is measured, then the second of each, and so on, so that what is compared meets the same
     machine within an hour and not on different days. Each has a run folder of its own, whose manifest names the others
-    (`in_turn_with`).
-
-    Parameters
-    ----------
-    profiles : mapping of Path to Profile
-        By run folder.
-    resume, log, existing, clients, then_s
-        As `measure` has them. Runs that are complete are left alone where another is not.
-
-    Returns
-    -------
-    list of Path
-        The folders, complete.
+    (`in_turn_with`). Complete runs are left alone where another is not. Returns the folders, complete.
     """
     with ExitStack() as opened:
         stores = _stores(profiles, resume)
@@ -146,7 +134,7 @@ class _Run:
         self.total = sum(map(len, self.blocks))
 
     def left(self, number: int) -> list[Cell]:
-        """Return the cells of a block that are not finished, in order; none of a block that there is not."""
+        """Return the unfinished cells of a block, in order; none of a block beyond the last."""
         cells = self.blocks[number - 1] if number <= len(self.blocks) else []
         return [cell for cell in cells if cell.cell_id not in self.store.done]
 
@@ -174,7 +162,7 @@ def _measure(
         for number, run in turns:
             measured = bool(run.left(number))
             for deployment, of_deployment in groupby(run.left(number), key=lambda cell: cell.deployment):
-                cluster = existing or _cluster(run.profile, deployment, log)
+                cluster: AnyCluster = existing or _cluster(run.profile, deployment, log)
                 _measure_cells(run.profile, run.store, number, list(of_deployment), log, progress, cluster, clients)
             if number <= len(run.blocks):
                 run.store.finish_block(number)
@@ -231,11 +219,11 @@ def _measure_cells(
     cells: list[Cell],
     log: Log,
     progress: WeighedBar,
-    ready: CassandraCluster | ExistingCluster,
+    ready: AnyCluster,
     clients: Clients | None,
 ) -> None:
     with ready as cluster:
-        block = Block(profile, store, number, cluster, log, clients)
+        block = Block.begun(profile, store, number, cluster, log, clients)
         try:
             block.load()
             block.warm_up()

@@ -32,26 +32,13 @@ _WATCH_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a client process said, if anything, or how it failed.
+    """What a client process sent, if anything, or how it failed."""
 
-    Attributes
-    ----------
-    said : bool
-        Whether there is anything yet.
-    message : object
-    problem : str
-        Why it failed; empty if it did not.
-    died : bool
-        It ended without a reason of its own.
-    wrong_input : bool
-        What was asked cannot be done; to repeat it is no use.
-    """
-
-    said: bool = False
+    said: bool = False  # whether there is anything yet
     message: Any = None
-    problem: str = ""
-    died: bool = False
-    wrong_input: bool = False
+    problem: str = ""  # why it failed; empty if it did not
+    died: bool = False  # it ended without a reason of its own
+    wrong_input: bool = False  # the request cannot be met, and repeating it is no use
 
 
 @dataclass(slots=True)

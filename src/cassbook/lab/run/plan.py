@@ -11,10 +11,10 @@ import numpy as np
 
 from cassbook.core.consistency import WRITE_LEVELS, Setting, refuses_reads
 from cassbook.core.errors import InputError
-from cassbook.core.time_left import START, Part
-from cassbook.lab.load.slices import LEAST_TRIAL_S, Alternation
+from cassbook.core.progress import START, Part
+from cassbook.lab.load.core_workloads import PRESETS, read_share
+from cassbook.lab.load.slices import LEAST_PILOT_S, Alternation
 from cassbook.lab.load.statements import own_shares
-from cassbook.lab.load.workloads import PRESETS, read_share
 from cassbook.lab.run import conditions
 from cassbook.lab.run.cell import Cell, Group, groups
 from cassbook.profile.profile import Profile
@@ -33,10 +33,7 @@ _TAIL = 2.0
 def plan(profile: Profile) -> list[list[Cell]]:
     """Return the cells of each block, in an order drawn from the profile's seed and the block's number.
 
-    Raises
-    ------
-    InputError
-        For a profile of faults, which has no cells.
+    InputError for a profile of faults, which has no cells.
     """
     if profile.faults is not None:
         raise InputError(
@@ -115,12 +112,7 @@ def _levels(setting: Setting) -> tuple[str, str]:
 def _drawn(profile: Profile, cells: list[Cell], seed: list[int], start: int = 0) -> list[Cell]:
     """Put cells into random order: all of them, or, where those of a group alternate, the groups.
 
-    Parameters
-    ----------
-    cells : list of Cell
-        Each with the group that it would belong to, if cells of its load may alternate.
-    start : int
-        Place of the first.
+    Each comes with the group that it would belong to, if cells of its load may alternate; `start` is the first's place.
     """
     if profile.design == "sequential":
         units = [[replace(cell, cell_group="")] for cell in cells]
@@ -142,8 +134,8 @@ def _grouped(cells: list[Cell]) -> dict[str, list[Cell]]:
 def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     """Cells of the workloads, in closed loops and at fixed rates, in random order.
 
-    They come behind all pure and mixed cells, for theirs are more tables to load. Those at fixed rates never alternate:
-    what one setting does not carry is sent in the slices of the others, and each would have the capacity of them all.
+    They follow all pure and mixed cells, for theirs are more tables to load. Those at fixed rates never alternate: what
+    one setting does not carry is sent in the slices of the others, and each would have the capacity of them all.
     """
     part = profile.workloads
     if part is None or block > part.repeats:
@@ -184,8 +176,8 @@ def group_seconds(profile: Profile, group: Group) -> float:
         return conditions.seconds(profile, cell)
     if turns := alternation(profile, group):
         latency_s = _TAIL * cell.threads / _OPERATIONS_PER_S
-        trial_s = max(LEAST_TRIAL_S, 2 * latency_s) * len(group)
-        return load.ramp_s + trial_s + turns.forecast_s(latency_s) + _CELL_OVERHEAD_S
+        pilot_s = max(LEAST_PILOT_S, 2 * latency_s) * len(group)
+        return load.ramp_s + pilot_s + turns.forecast_s(latency_s) + _CELL_OVERHEAD_S
     if load.steady_s is not None:
         return load.ramp_s + load.steady_s + _backlog_s(cell, load.ramp_s, load.steady_s) + _CELL_OVERHEAD_S
     assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound
@@ -200,21 +192,10 @@ def _backlog_s(cell: Cell, ramp_s: float, steady_s: float) -> float:
 
 
 def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[Part]:
-    """Forecast what measuring takes on 2 cores, in the order in which it is done.
+    """Forecast what measuring the `cells` that are left, in order, takes on 2 cores, in the order in which it is done.
 
-    Parameters
-    ----------
-    profile : Profile
-    cells : iterable of Cell
-        Those that are left to measure, in order.
-    starts : bool
-        Whether clusters are started, or there is one already.
-
-    Returns
-    -------
-    list of Part
-        Before the groups of each block (and deployment) one of kind `time_left.START`: the cluster, its table, the
-        warm-up. A group with which the tables of its workload are loaded has a kind of its own.
+    Before the groups of each block (and deployment) comes a part of kind `progress.START`: the cluster (if it
+    `starts`), its table, the warm-up. A group with which the tables of its workload are loaded has a kind of its own.
     """
     before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8
     before_s += _CLUSTER_START_S if starts else 0

@@ -76,30 +76,18 @@ class LocalMember(Child):
     offset_s = 0.0
 
     def writes_at(self, part: Path) -> Path:
-        """Return the file itself."""
+        """Return `part` itself: the files are shared."""
         return part
 
     def collect(self, part: Path) -> None:
-        """Do nothing: it is there."""
+        """Do nothing: `part` is where it was written."""
 
 
 class ClientProcesses:
-    """Client processes; as a context manager they end with the block.
+    """Client processes; as a context manager they end with the block. LaboratoryError if one cannot connect.
 
-    Parameters
-    ----------
-    count : int
-    profile : Profile
-    place : Place
-    seed : list of int
-        Each process draws from a seed of its own behind it.
-    epoch : float
-        Monotonic time at which the run began; the clock is the machine's, the same in all of its processes.
-
-    Raises
-    ------
-    LaboratoryError
-        If one cannot connect, with its reason.
+    Each draws from a seed of its own that begins with `seed`. `epoch` is the monotonic time at which the run began; the
+    clock is the machine's, the same in all of its processes.
     """
 
     #: How far ahead the steady window is announced, so that the news reaches all before it begins.
@@ -182,7 +170,7 @@ class ClientProcesses:
         """Note what is known of a cell when its load is over."""
 
     def _agree(self, children: Sequence[Member], lead_s: float = 0.0) -> float:
-        """Wait until each has come as far, and tell all the moment of the last, or one that is still to come."""
+        """Wait until each has come as far, and send all the moment of the last, or one that is still to come."""
         moment = max(child.hear() - child.offset_s for child in children)
         if lead_s:
             moment = max(moment, time.perf_counter() + lead_s)
@@ -191,14 +179,14 @@ class ClientProcesses:
         return float(moment)
 
     def _agree_on_figure(self, children: Sequence[Member]) -> float:
-        """Wait for each one's figure, and tell all the largest."""
+        """Wait for each one's figure, and send all the largest."""
         largest = max(float(child.hear()) for child in children)
         for child in children:
             child.tell(largest)
         return largest
 
     def _announce(self, child: Member, moment: float, ahead: bool) -> None:
-        """Tell a member a moment of ours by its own clock; `ahead` if it is still to come."""
+        """Send a member a moment of ours by its own clock; `ahead` if it is still to come."""
         child.tell(moment + child.offset_s)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import Mark
@@ -19,7 +21,6 @@ from cassbook.lab.load.loop import Outcome
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run import on_worker
 from cassbook.lab.run.client import Place
-from cassbook.lab.run.clocks import Offset, measure_offset, too_wide
 from cassbook.lab.run.processes import ClientProcesses, LostClientError, Member
 from cassbook.profile.profile import Profile
 
@@ -30,24 +31,54 @@ if TYPE_CHECKING:
 _POLL_S = 5.0
 _PIECE_BYTES = 8 << 20
 _TOUCH_S = 10.0
-#: How far ahead a steady window is announced at the least; a message's way through the scheduler adds to it.
+#: How far ahead a steady window is announced at least; a message's way through the scheduler adds to it.
 _LEAD_S, _LEAD_ROUND_TRIPS = 0.2, 6
 _MARGIN_S = 0.005
 MOST_PROCESSES = 64
+#: A cell whose clocks are known no better than this part of its steady window is marked `clock`.
+WINDOW_SHARE = 0.01
+_ROUND_TRIPS = 40
 
 
-class RemoteMember:
-    """A client process on a worker.
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """What another clock shows more than ours."""
 
-    Parameters
-    ----------
-    workers : Workers
-    worker : Worker
-        Where it runs.
-    number : int
-    arguments : tuple
-        Of `processes.serve`, but for the owner.
+    offset_s: float = 0.0
+    #: The true offset is within `offset_s` +- `bound_s`, however long either way of a round trip took.
+    bound_s: float = 0.0
+
+    def until(self, later: Offset) -> Offset:
+        """Return the same offset with a bound that also holds what was measured later: clocks drift."""
+        drift_s = abs(later.offset_s - self.offset_s)
+        return Offset(self.offset_s, max(self.bound_s, drift_s + later.bound_s))
+
+
+def measure_offset(
+    read: Callable[[], float], rounds: int = _ROUND_TRIPS, clock: Callable[[], float] = time.perf_counter
+) -> Offset:
+    """Read another clock several times, and judge it by the quickest round trip: the bound is half of it.
+
+    `read` reads the other clock at some moment between its call and its return; `clock` is ours.
     """
+    best = Offset(0.0, float("inf"))
+    for _ in range(rounds):
+        asked = clock()
+        there = read()
+        answered = clock()
+        bound_s = (answered - asked) / 2
+        if bound_s < best.bound_s:
+            best = Offset(there - (asked + answered) / 2, bound_s)
+    return best
+
+
+def too_wide(bound_s: float, window_s: float) -> bool:
+    """Return whether clocks are known too badly for a steady window of that length."""
+    return not bound_s <= WINDOW_SHARE * window_s
+
+
+class RemoteMember(Member):
+    """A client process on a worker; `arguments` are those of `processes.serve`, except the owner."""
 
     def __init__(self, workers: Workers, worker: Worker, number: int, arguments: tuple[Any, ...]) -> None:
         self._workers, self.worker, self.number, self._arguments = workers, worker, number, arguments
@@ -57,8 +88,8 @@ class RemoteMember:
         self.clock = Offset()
 
     @property
+    @override
     def offset_s(self) -> float:
-        """What its clock shows more than ours."""
         return self.clock.offset_s
 
     def measure_clock(self) -> Offset:
@@ -69,19 +100,16 @@ class RemoteMember:
             self.worker.lost = True
             raise LostClientError(f"{self.worker.name} is lost") from None
 
+    @override
     def launch(self) -> None:
-        """Start it without waiting for its first answer."""
         self._folder = Path(self._call(on_worker.launch, self.number, self._arguments))
 
+    @override
     def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
         """Wait for its next message.
 
-        Raises
-        ------
-        LostClientError
-            If it or its worker died.
-        LaboratoryError, InputError
-            With its own reason, or if it sends nothing in time.
+        LostClientError if it or its worker died; otherwise its own reason, or a LaboratoryError if it sends nothing in
+        time.
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         while True:
@@ -91,8 +119,8 @@ class RemoteMember:
             if time.monotonic() > deadline:
                 raise LaboratoryError(f"{self._what} has not answered for {timeout_s:g} s")
 
+    @override
     def tell(self, message: Any) -> None:
-        """Send it something."""
         self.deliver(message)
 
     def deliver(self, message: Any) -> float:
@@ -112,10 +140,11 @@ class RemoteMember:
     def _call(self, function: Any, *arguments: Any) -> Any:
         return self._workers.call(self.worker, function, self.key, *arguments)
 
+    @override
     def hang_up(self) -> None:
-        """Let it end, without waiting for it."""
         self._if_there(on_worker.hang_up)
 
+    @override
     def stop(self) -> None:
         """End it; harmless to repeat, and where its worker is lost."""
         self._if_there(on_worker.stop)
@@ -126,11 +155,13 @@ class RemoteMember:
         with suppress(LostClientError):  # it ended with its worker
             self._call(function)
 
+    @override
     def writes_at(self, part: Path) -> Path:
         """Where it writes what is to be `part` here: in its own folder there."""
         assert self._folder is not None  # noqa: S101 - it was launched
         return self._folder / part.name
 
+    @override
     def collect(self, part: Path) -> None:
         """Fetch what it wrote, piece by piece, and remove it there."""
         there = str(self.writes_at(part))
@@ -143,20 +174,8 @@ class RemoteMember:
 class RemoteProcesses(ClientProcesses):
     """Client processes on workers, spread over them in turn; as `ClientProcesses`, with clocks of their own.
 
-    Parameters
-    ----------
-    workers : Workers
-    *as_local
-        As of `ClientProcesses`; the place brings no credentials.
-
-    Attributes
-    ----------
-    columns : dict
-        What the last cell's row says in addition.
-    marks : list of str
-        What its clocks earned it.
-    offsets : list of dict
-        The clock of each of its processes.
+    The place brings no credentials. After a cell, `columns` are what its row says in addition, `marks` what its clocks
+    earned it, and `offsets` the clock of each process.
     """
 
     def __init__(self, workers: Workers, *as_local: Any) -> None:
@@ -172,8 +191,8 @@ class RemoteProcesses(ClientProcesses):
         workers = self._workers.all
         return RemoteMember(self._workers, workers[(number - 1) % len(workers)], number, arguments)
 
+    @override
     def close(self) -> None:
-        """End the processes."""
         self._over.set()
         super().close()
 
@@ -185,7 +204,7 @@ class RemoteProcesses(ClientProcesses):
                 try:
                     self._workers.call(worker, on_worker.touch, keys)
                 except LostClientError:
-                    continue  # whoever needs it next will be told
+                    continue  # its next call raises this
 
     def _begin(self, children: Sequence[Member]) -> None:
         """Measure the clocks; announce the window so early that the slowest news is in time."""
@@ -196,7 +215,7 @@ class RemoteProcesses(ClientProcesses):
         self.lead_s = _LEAD_S + _LEAD_ROUND_TRIPS * len(children) * slowest
 
     def _announce(self, child: Member, moment: float, ahead: bool) -> None:
-        """Tell a member the moment, and check that one still to come was known before it came."""
+        """Send a member the moment, and check that one still to come was known before it came."""
         assert isinstance(child, RemoteMember)  # noqa: S101 - made by `_member`
         came = child.deliver(moment + child.offset_s)
         if ahead and came + _MARGIN_S > moment + child.offset_s:
@@ -229,29 +248,15 @@ class RemoteProcesses(ClientProcesses):
 
 
 class Clients:
-    """Where the client processes of a run go.
-
-    Parameters
-    ----------
-    workers : Workers
-    tls : Tls, optional
-        Files by their paths on each worker.
-    port : int
-        Of the cluster.
-    protocol : int
-    """
+    """Where the client processes of a run go: workers, which find TLS files by the same paths."""
 
     def __init__(self, workers: Workers, access: Access, protocol: int) -> None:
         self._workers, self._protocol = workers, protocol
         self._port, self._tls = access.port, _absolute(access.tls)
 
     def check(self, addresses: Sequence[str]) -> None:
-        """Connect to the cluster from each worker once, before anything is written.
-
-        Raises
-        ------
-        InputError
-            Naming the worker and why it cannot.
+        """Connect to the cluster from each worker once, before anything is written; an InputError names one that
+        cannot.
         """
         self._workers.check_door(addresses, self._protocol, self._tls, self._port)
 
@@ -274,16 +279,8 @@ class Clients:
     def processes_for(self, profile: Profile, begun_with: int | None = None) -> int:
         """Return how many client processes a profile has on these workers: one each, or more if it asks for more.
 
-        Parameters
-        ----------
-        profile : Profile
-        begun_with : int, optional
-            How many a run has that is to be resumed; they are spread over the workers there are now.
-
-        Raises
-        ------
-        InputError
-            If the profile has no window in seconds for them to share, or there are too many workers.
+        A run that is resumed keeps those it was `begun_with`, spread over the workers there are now. InputError if the
+        profile has no window in seconds for them to share, or there are too many workers.
         """
         if profile.load.steady_s is None:
             raise InputError("--clients: several client processes share one steady window: give load.steady_s")

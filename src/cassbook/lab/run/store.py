@@ -62,10 +62,7 @@ class RunStore:
     def create(cls, folder: Path, profile: Profile) -> RunStore:
         """Begin a run in a new folder, or in one whose run was interrupted before its first cell.
 
-        Raises
-        ------
-        InputError
-            If the folder holds a run already, or cannot be written.
+        InputError if the folder holds a run already, or cannot be written.
         """
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder}: is a file; name a folder")
@@ -92,10 +89,8 @@ class RunStore:
     def resume(cls, folder: Path, profile: Profile) -> RunStore:
         """Resume a run that was interrupted.
 
-        Raises
-        ------
-        InputError
-            If there is none, it is complete, or it was begun with another profile, schema or design of fixed rates.
+        InputError if there is none, it is complete, or it was begun with another profile, schema or design of fixed
+        rates.
         """
         notes = manifest.read(folder, RUN)
         if notes["complete"]:
@@ -132,7 +127,7 @@ class RunStore:
         return {row["cell_id"] for row in self._rows}
 
     def _note_machine(self) -> None:
-        """Put down, and say, that the run goes on somewhere else than where it was begun."""
+        """Record, and log, that the run resumes somewhere else than where it was begun."""
         here, known = circumstances.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
         if here not in known:
             warnings.warn(
@@ -252,7 +247,7 @@ class RunStore:
 def begun_without_cells(folder: Path) -> bool:
     """Whether a folder holds a run that ended before its first cell was finished: nothing in it is worth keeping.
 
-    A manifest that cannot be read is somebody's to look at.
+    A manifest that cannot be read is for a person to look at.
     """
     path = folder / "manifest.json"
     try:

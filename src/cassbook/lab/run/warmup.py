@@ -11,15 +11,10 @@ from cassbook.profile.profile import WarmUpSection
 
 
 def settled(throughput: Sequence[float], windows: int, tolerance: float) -> bool:
-    """Whether throughput has stopped rising.
+    """Whether throughput, in operations per window, has stopped rising.
 
-    True when the mean of the last `windows` windows is at most `tolerance` above the mean of the `windows`
-    before them. A fall counts as settled too: what warms up gets faster.
-
-    Parameters
-    ----------
-    throughput : sequence of float, shape (n,)
-        Operations in each window so far.
+    True when the mean of the last `windows` windows is at most `tolerance` above the mean of the `windows` before them.
+    A fall counts as settled too: what warms up gets faster.
     """
     if len(throughput) < 2 * windows:
         return False
@@ -31,12 +26,7 @@ def settled(throughput: Sequence[float], windows: int, tolerance: float) -> bool
 class WarmUp:
     """The rule as something the load loop can ask: call it with the operations done so far.
 
-    Attributes
-    ----------
-    throughput : list of float
-        Operations in each window.
-    reason : str
-        'settled' or 'cap', once it is over.
+    `throughput` has the operations in each window; `reason` is 'settled' or 'cap', once it is over.
     """
 
     def __init__(self, rule: WarmUpSection) -> None:

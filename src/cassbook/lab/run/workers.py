@@ -29,14 +29,10 @@ _SAME = ("cassbook", "distributed", "cassandra-driver", "pyarrow")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which scheduler a person named, and the files that prove who we are to it.
+    """A scheduler as a person names it (`tcp://HOST:PORT` or `tls://HOST:PORT`), and the files that prove who we are to
+    it.
 
-    Attributes
-    ----------
-    address : str
-        `tcp://HOST:PORT` or `tls://HOST:PORT`.
-    ca, cert, key : Path, optional
-        PEM; all three for `tls://`, none for `tcp://`.
+    Files are PEM: all three for `tls://`, none for `tcp://`.
     """
 
     address: str
@@ -77,25 +73,13 @@ class Asked:
 
 @dataclass(slots=True)
 class Worker:
-    """One worker.
+    """One worker of the Dask cluster."""
 
-    Attributes
-    ----------
-    number, host : int
-        Counted from 1 in order of address; workers of one host share its number. What records call them.
-    address : str
-        For the person at the terminal, never for a file.
-    cores : int
-        Of its host.
-    lost : bool
-        It does not answer any more.
-    """
-
-    number: int
-    host: int
-    address: str
-    cores: int
-    lost: bool = field(default=False)
+    number: int  # records call it by this: counted from 1 in order of address
+    host: int  # likewise; workers of one host share it
+    address: str  # for the person at the terminal, never for a file
+    cores: int  # of its host
+    lost: bool = field(default=False)  # it does not answer any more
 
     @property
     def name(self) -> str:
@@ -106,18 +90,8 @@ class Worker:
 class Workers:
     """A connection to a scheduler; as a context manager it is closed with the block.
 
-    Parameters
-    ----------
-    asked : Asked
-    log : callable
-        Takes each line of progress.
-
-    Raises
-    ------
-    InputError
-        If a worker runs another version of Python, cassbook or what both need.
-    LaboratoryError
-        If no scheduler answers, or it has no workers.
+    InputError if a worker runs another version of Python, cassbook or what both need; LaboratoryError if no scheduler
+    answers, or it has no workers.
     """
 
     def __init__(self, asked: Asked, log: Callable[[str], None] = print) -> None:
@@ -148,13 +122,7 @@ class Workers:
         self._client.close()
 
     def find(self, least: int = 1, within_s: float = 0.0) -> list[Worker]:
-        """Look which workers there are, and wait a while for as many as are due.
-
-        Raises
-        ------
-        InputError, LaboratoryError
-            As the class; if there is none at all.
-        """
+        """Find the workers, and wait a while for as many as are due; raises as the class does."""
         deadline = time.monotonic() + within_s
         while len(addresses := self._addresses()) < least and time.monotonic() < deadline:
             time.sleep(0.5)
@@ -200,13 +168,7 @@ class Workers:
                     )
 
     def call(self, worker: Worker, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function on a worker.
-
-        Raises
-        ------
-        LostClientError
-            If it does not answer any more.
-        """
+        """Call a function on a worker; LostClientError if it does not answer any more."""
         try:
             if worker.lost:
                 raise OSError("gone")
@@ -225,12 +187,8 @@ class Workers:
         return float(self._client.run(on_worker.clock, workers=[worker.address])[worker.address])
 
     def check_door(self, addresses: Sequence[str], protocol: int, tls: Any, port: int) -> None:
-        """Connect to the cluster from every worker, each with its own user name and password.
-
-        Raises
-        ------
-        InputError
-            Naming the worker and its reason.
+        """Connect to the cluster from every worker, each with its own credentials; an InputError names the worker that
+        fails.
         """
         for worker in self.all:
             problem = self.call(worker, on_worker.try_door, list(addresses), protocol, tls, port)

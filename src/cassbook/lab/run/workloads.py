@@ -1,4 +1,7 @@
-"""The workloads of a block: their tables made and their statements prepared before anything is measured."""
+"""The workloads of a block: their tables made and their statements prepared before anything is measured.
+
+They are what the section in `profile.workloads` asks for.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from typing import Protocol
 import numpy as np
 from cassandra.cluster import Session
 
-from cassbook.lab.load.routing import Coordinators
+from cassbook.lab.load.coordinators import Coordinators
+from cassbook.lab.load.core_workloads import PRESETS, Workload, YcsbWorkload
 from cassbook.lab.load.statements import Statements
-from cassbook.lab.load.workloads import PRESETS, Workload, YcsbWorkload
 from cassbook.lab.load.ycsb import Request, Usertable, create_table
 from cassbook.profile.profile import Profile
 
@@ -47,31 +50,10 @@ def prepare(
 ) -> dict[str, Ready]:
     """Make the tables of a profile's workloads and prepare their statements, so that a mistake in one shows at once.
 
-    Presets that insert, D and E, get a copy of the usertable each: its growth is felt by none but themselves.
-
-    Parameters
-    ----------
-    profile : Profile
-    session : Session
-    nodes : sequence of str
-        Addresses of the coordinators.
-    nearest : int
-        Index of the nearest one.
-    rng : numpy.random.Generator
-    usertable : Usertable
-        The block's; its keyspace holds all tables.
-    process, processes : int
-        Which of how many client processes this is; the first makes the tables.
-
-    Returns
-    -------
-    dict of Ready
-        By name: 'A' to 'F', or the user's.
-
-    Raises
-    ------
-    InputError
-        Naming the workload, the statement and what the server said of it.
+    Presets that insert, D and E, get a copy of the usertable each: its growth is felt by none but themselves. The
+    block's usertable names the keyspace of all tables; `nodes` are the coordinators' addresses, `nearest` the index of
+    the nearest. The first of several client processes makes the tables. Workloads are returned by name: 'A' to 'F', or
+    the user's. An InputError names the workload and the statement, and quotes the server.
     """
     part, policy, keyspace = profile.workloads, profile.load.coordinator, usertable.keyspace
     ready: dict[str, Ready] = {}

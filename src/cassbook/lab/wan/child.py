@@ -2,7 +2,7 @@
 
 The one way in which the laboratory runs something in a process of its own: the relay, the echo, the kernel's rules,
 client processes, the proxy, a Java runtime. What is asked and answered are Python objects, over a socket that both ends
-hold. The child ends when that is closed, so that it cannot outlive whoever started it; it has a session of its own, so
+hold. The child ends when that is closed, so that it cannot outlive its owner; it has a session of its own, so
 that a Ctrl-C in the terminal is for the owner; and an exception in it is raised here, where its answer is awaited.
 """
 
@@ -51,17 +51,10 @@ class GoneError(Exception):
 class Child:
     """The side that asks. As a context manager it is stopped with the block.
 
-    Parameters
-    ----------
-    what : str
-        What messages call it.
-    serve : callable
-        Of a module, by its own name there: called in the child with the `Owner` and the arguments, until it returns or
-        the owner is gone.
-    *arguments
-        Can be pickled.
-    patience_s : float
-        How long it is given to end by itself, once it is stopped.
+    `serve`, a function of a module by its own name there, is called in the child with the `Owner` and the arguments,
+    which can be pickled, until it returns or the owner is gone. Messages call the child `what`; once stopped it has
+    `patience_s` to end by itself. All methods that talk to it raise a LaboratoryError if it has died, is silent for too
+    long or failed: then with its own reason.
     """
 
     def __init__(
@@ -103,13 +96,7 @@ class Child:
         self.tell(self._arguments)
 
     def start(self, timeout_s: float | None = _PATIENCE_S) -> Any:
-        """Start it, and return its first answer.
-
-        Raises
-        ------
-        LaboratoryError
-            With its own reason if it fails, or if it does not answer in time.
-        """
+        """Start it, and return its first answer."""
         self.launch()
         try:
             return self.hear(timeout_s, "cannot start")
@@ -118,25 +105,13 @@ class Child:
             raise
 
     def ask(self, question: Any, timeout_s: float | None = _PATIENCE_S) -> Any:
-        """Send a question and return the answer; many threads may.
-
-        Raises
-        ------
-        LaboratoryError
-            If it has died, does not answer in time, or its answer is an error.
-        """
+        """Send a question and return the answer; many threads may."""
         with self._lock:
             self.tell(question)
             return self.hear(timeout_s)
 
     def tell(self, message: Any) -> None:
-        """Send something that is not answered at once.
-
-        Raises
-        ------
-        LaboratoryError
-            If it has died.
-        """
+        """Send something that is not answered at once."""
         try:
             self._connected.send(message)
         except ConnectionError:
@@ -148,13 +123,7 @@ class Child:
         return self._connected.poll(within_s)
 
     def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
-        """Wait for its next message.
-
-        Raises
-        ------
-        LaboratoryError
-            If it has died, sends nothing in time, or failed: with its own reason.
-        """
+        """Wait for its next message."""
         try:
             if timeout_s is not None and not self._connected.poll(timeout_s):
                 raise LaboratoryError(f"{self._what} (process {self.pid}) has not answered for {timeout_s:g} s")
@@ -195,12 +164,7 @@ class Child:
 
 
 class Owner:
-    """The side that answers, within the child.
-
-    Parameters
-    ----------
-    connection : Connection
-    """
+    """The side that answers, within the child; a GoneError is raised where nobody is at the other end."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -214,26 +178,14 @@ class Owner:
         return self._connection.poll()
 
     def hear(self) -> Any:
-        """Wait for the owner's next message.
-
-        Raises
-        ------
-        GoneError
-            If none will come.
-        """
+        """Wait for the owner's next message."""
         try:
             return self._connection.recv()
         except (EOFError, ConnectionError):
             raise GoneError from None
 
     def tell(self, message: Any) -> None:
-        """Send an answer.
-
-        Raises
-        ------
-        GoneError
-            If nobody takes it.
-        """
+        """Send an answer."""
         try:
             self._connection.send(message)
         except ConnectionError:

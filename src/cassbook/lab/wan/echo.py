@@ -1,6 +1,6 @@
 """Distances as they are: an echo between every two hosts, on the relay's way, apart from Cassandra.
 
-Module `echoing` does the work, in a process of its own.
+Module `echo_process` does the work, in a process of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cassbook.lab.wan import echoing
+from cassbook.lab.wan import echo_process
 from cassbook.lab.wan.child import Child
 
 #: The relay has another route to each host, which leads to the echo.
@@ -63,7 +63,7 @@ class Echo:
         self, listen: Sequence[tuple[str, int]], calls: Sequence[Call], interval_s: float = 0.1, size: int = _SIZE
     ) -> None:
         flat = [(call.sender, call.receiver, call.source, call.address) for call in calls]
-        self._child = Child("the echo", echoing.serve, list(listen), size, interval_s, flat)
+        self._child = Child("the echo", echo_process.serve, list(listen), size, interval_s, flat)
 
     def __enter__(self) -> Echo:
         self.start()

@@ -1,20 +1,25 @@
 """Distance by the kernel: `tc` and netem on the loopback device, where the kernel has it and we may use it.
 
-Hosts are identified by their addresses, clients by the port that they call. Module `netting` does the work, in a
-process of its own: what is set up goes when whoever started it does.
+Hosts are identified by their addresses, clients by the port that they call. A process of its own keeps the
+rules and removes them when its owner is gone.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
 from collections.abc import Mapping
 
+from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.link import Link
-from cassbook.lab.wan import netting
-from cassbook.lab.wan.child import Child
-from cassbook.lab.wan.netting import DEVICE, Command
+from cassbook.lab.wan.child import Child, Owner
 from cassbook.lab.wan.relay import Delayer, Links, Moved
 
+Command = list[str]
+DEVICE = "lo"
+#: What a loopback device has when nobody has set anything.
+_BARE = "noqueue"
 #: Where the echo calls from for the client.
 CLIENT_ADDRESS = "127.0.0.254"
 #: Packets that may be under way in one direction: a window of TCP at 200 ms and a few Gbit/s.
@@ -25,37 +30,20 @@ _FASTEST = "100gbit"
 class Netem(Delayer):
     """As `Relay`, for hosts that call each other directly.
 
-    Parameters
-    ----------
-    links : mapping of (sender, receiver) to Link
-    addresses : mapping of str to str
-        Address of each node, by its name.
-    client : str
-        Name of the client, who has no address of its own.
-    port : int
-        Of the nodes, that only clients call.
-
-    Raises
-    ------
-    LaboratoryError
-        From `start`, with what `tc` said: no netem in the kernel, no permission, or other rules on the device.
+    Nodes have `addresses` by their names; the client has none of its own, and only clients call `port` of a node.
+    `start` raises a LaboratoryError with what `tc` said: no netem in the kernel, no permission, or other rules on the
+    device.
     """
 
     def __init__(self, links: Links, addresses: Mapping[str, str], client: str, port: int) -> None:
-        super().__init__(Child("netem", netting.serve, setting_up(links, addresses, client, port)))
+        super().__init__(Child("netem", serve, setting_up(links, addresses, client, port)))
 
     def set_links(self, links: Links) -> None:
         """Put other links of the same hosts into force."""
         self._child.ask(changing(links))
 
     def report(self) -> Moved:
-        """Say for how long; the kernel counts no chunks.
-
-        Raises
-        ------
-        LaboratoryError
-            If the process that keeps the rules has died.
-        """
+        """Give the seconds since the last report; the kernel counts no chunks."""
         return Moved(self._ask([])[0], {}, {}, (), 0.0, 0)
 
 
@@ -108,3 +96,35 @@ def _matches(pair: tuple[str, str], addresses: Mapping[str, str], client: str, p
     if receiver == client:
         return [(1, f"{sent} match ip sport {port} 0xffff"), (1, f"{sent} match ip dst {CLIENT_ADDRESS}/32")]
     return [(2, f"{sent} match ip dst {addresses[receiver]}/32")]
+
+
+def _tc(arguments: Command) -> str:
+    try:
+        done = subprocess.run(["tc", *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise LaboratoryError("there is no `tc` (package iproute2)") from None
+    if done.returncode:
+        said = " ".join(done.stderr.split())
+        raise LaboratoryError(f"`tc {' '.join(arguments)}`: {said or f'exit status {done.returncode}'}")
+    return done.stdout
+
+
+def _bare() -> None:
+    """Refuse a device on which somebody else has rules, naming them."""
+    kinds = [entry["kind"] for entry in json.loads(_tc(["-j", "qdisc", "show", "dev", DEVICE]) or "[]")]
+    others = [kind for kind in kinds if kind != _BARE]
+    if others:
+        raise LaboratoryError(f"{DEVICE} has other rules ({', '.join(others)}); remove them first")
+
+
+def serve(owner: Owner, commands: list[Command]) -> None:
+    """Put rules into force, then others in their place, until the owner is gone; and take them away."""
+    _bare()
+    try:
+        while True:
+            for command in commands:
+                _tc(command)
+            owner.tell(None)
+            commands = owner.hear()
+    finally:
+        subprocess.run(["tc", "qdisc", "del", "dev", DEVICE, "root"], capture_output=True, check=False)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 clock = time.monotonic
-#: To wake up takes about so long; what is due within it is not waited for.
+#: Waking up takes about so long; the loop does not sleep for what is due within it.
 _EARLY_S = 1e-4
 _SLACK = Path("/proc/self/timerslack_ns")
 
@@ -29,7 +29,7 @@ class Loop:
         self._due: list[tuple[float, int, Callable[[float, float], None]]] = []
         self._count = 0
         self._running = True
-        #: Longest time in which no file was looked at, in seconds; whoever reads it may set it back.
+        #: Longest time without a look at any file, in seconds; its reader may reset it.
         self.longest_turn_s = 0.0
 
     def watch(self, fd: int, callback: Callable[[int], None], mask: int = READ) -> None:

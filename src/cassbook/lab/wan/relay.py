@@ -2,7 +2,7 @@
 
 A host that is to be far away broadcasts an address at which the relay listens, and itself listens on another.
 Every ordered pair of hosts has a `Link`. Bytes stay whole and in order; what one side ends is ended for the other
-behind all that came before, and a reset is passed on at once. Module `relaying` does the work.
+after all that came before, and a reset is passed on at once. Module `relay_process` does the work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from cassbook.deployment.link import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Link
-from cassbook.lab.wan import relaying
+from cassbook.lab.wan import relay_process
 from cassbook.lab.wan.child import Child
 
 Address = tuple[str, int]
@@ -144,7 +144,7 @@ class Relay(Delayer):
     ----------
     routes : sequence of Route
     links : mapping of (sender, receiver) to Link
-        Pairs that are not in it are side by side.
+        Other pairs are not delayed.
     hosts : mapping of str to str
         Address that a host listens on, to its name: how callers are identified.
     by_owner : bool
@@ -160,7 +160,7 @@ class Relay(Delayer):
         self, routes: Sequence[Route], links: Links, hosts: Mapping[str, str] | None = None, by_owner: bool = False
     ) -> None:
         arguments = [asdict(route) for route in routes], _flat(links), dict(hosts or {}), by_owner
-        super().__init__(Child("the relay", relaying.serve, *arguments))
+        super().__init__(Child("the relay", relay_process.serve, *arguments))
 
     @property
     def pid(self) -> int:
@@ -170,14 +170,14 @@ class Relay(Delayer):
     def set_links(self, links: Links) -> None:
         """Put other links into force, also on connections that are up, for what comes from now on.
 
-        What a cut holds back goes on when the link is whole again, but not what was left by a process that has ended
-        meanwhile: its machine is taken to be gone. A reset is passed on at once all the same, and a connection that is
-        opened over a cut link is accepted, but nobody answers on it.
+        What a cut holds back is passed on when the link is whole again, but not what was left by a process that has
+        ended meanwhile: its machine is taken to be gone. A reset is passed on at once all the same, and a
+        connection that is opened over a cut link is accepted, but nobody answers on it.
         """
         self._child.ask(_flat(links))
 
     def report(self) -> Moved:
-        """Tell what has been passed on since the last report.
+        """Return what has been passed on since the last report.
 
         Raises
         ------

@@ -13,7 +13,7 @@ from cassbook.book.chapters import adapting, adapting_figures
 from cassbook.records.schedule_runs import ScheduleRuns
 from tests.helpers import made_runs
 from tests.helpers.experiments import noted
-from tests.unit.records.test_schedule_runs import ACTORS
+from tests.helpers.schedule_records import ACTORS
 
 SCHEDULE = [{"seconds": 60, "threads": 100, "read_share": 0.9}, {"seconds": 60, "threads": 300, "read_share": 0.1}]
 TERMS = {"margin": 0.1, "dwell_s": 10.0, "horizon_s": 60.0, "fewest_per_s": 10.0}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cassbook.book.chapters import answers, answers_figures, price
-from cassbook.book.source import Source, recorded_sources
+from cassbook.book.provenance import Source, recorded_sources
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run
@@ -155,15 +155,15 @@ def test_the_figure_has_strong_settings_on_grey_and_names_every_setting(steps):
 
 
 def test_a_record_of_five_replicas_and_a_run_without_levels_are_refused_by_name(source, failing):
-    with pytest.raises(InputError, match=r"probed: a record with 5 replicas; name one with 3"):
+    with pytest.raises(InputError, match=r"probed: .*5 replicas; .* 3"):
         answers.ladder(source, open_record("stale-five-2.1.20"), failing)
     alone = recorded_sources([open_run("foretold-5.0.9")])[0]
-    with pytest.raises(LackingError, match=r"Recorded 5\.0\.9 has no two levels at one load of 100 threads or more"):
+    with pytest.raises(LackingError, match=r"Recorded 5\.0\.9 .*two levels.*100 threads"):
         answers.ladder(alone, open_record(PROBED), failing)
 
 
 def test_a_run_without_mixes_is_lacking(source):
     stats = source.cell_stats
     pure = Source("mine", SimpleNamespace(statistics=stats[stats["kind"] == "pure"], slices=source.run.slices))
-    with pytest.raises(LackingError, match="Mine has no mixes of reads and writes at 1R-3W, 2R-2W or 3R-1W"):
+    with pytest.raises(LackingError, match=r"Mine .*mixes.*1R-3W, 2R-2W or 3R-1W"):
         answers.choices(pure)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book import lacking, paper_tables, replaced
+from cassbook.book import gaps, paper_tables, replaced
 from cassbook.book.chapters import (
     answers,
     choosing,
@@ -28,7 +28,7 @@ from cassbook.book.chapters import (
     price,
     regressions,
 )
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import CassbookWarning, LackingError
 from cassbook.deployment.forecast import near
 from cassbook.ingest.folder import open_run
@@ -83,8 +83,8 @@ MADE = {
     "best from": lambda of: choosing.best_from(of[0]),
     "undecided": lambda of: choosing.map_values(of[0]),
     "from other starts": lambda of: policies.savings(of[0].cell_stats),
-    "Table V": lambda of: deviation.deviation_dots(lacking.of_each(of, paper_tables.measured_deviations)),
-    "bias": lambda of: deviation.deviation_by_setting(lacking.of_each(of, paper_tables.measured_deviations)),
+    "Table V": lambda of: deviation.deviation_dots(gaps.of_each(of, paper_tables.measured_deviations)),
+    "bias": lambda of: deviation.deviation_by_setting(gaps.of_each(of, paper_tables.measured_deviations)),
     "setting orders": lambda of: deviation.setting_orders(of[0]),
     "setting orders in prose": lambda of: deviation.order_values(of[0]),
     "choices": deviation.choices,
@@ -105,7 +105,7 @@ MADE = {
     "estimates drawn": mixed_estimates_figures.domain_maps,
     "winners": lambda of: mixed_estimates.winning_ranges(of[0], SHARES),
     "speedups": lambda of: mixed_estimates.speedup_summary(
-        lacking.of_each(of, lambda source: paper_tables.estimated(source, SHARES))
+        gaps.of_each(of, lambda source: paper_tables.estimated(source, SHARES))
     ),
     "coefficients": regressions.coefficients_shown,
     "curves": regressions.regression_curves,
@@ -148,7 +148,7 @@ def run_of(tmp_path_factory):
 @pytest.fixture
 def said(monkeypatch):
     texts = []
-    monkeypatch.setattr(lacking, "display", lambda thing: texts.append(repr(thing)))
+    monkeypatch.setattr(gaps, "display", lambda thing: texts.append(repr(thing)))
     return texts
 
 
@@ -159,7 +159,7 @@ def text_of(thing):
         replaced._plain(thing, SimpleNamespace(text=shown.append), False)
         return "".join(shown)
     if isinstance(thing, dict):
-        return lacking.without_nan(" ".join(map(str, thing.values())))
+        return gaps.without_nan(" ".join(map(str, thing.values())))
     assert isinstance(thing, Figure)
     return repr(thing)
 
@@ -174,7 +174,7 @@ def test_it_is_made_or_a_sentence_says_what_the_run_lacks(run_of, said, run, nam
         try:
             shown = text_of(MADE[name]([source]))
         except LackingError as error:
-            shown = lacking.in_words(error)
+            shown = gaps.in_words(error)
             assert shown.endswith(".")
             assert len(shown) > 20
     assert not _NO_FIGURE.search(shown)

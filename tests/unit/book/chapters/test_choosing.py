@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from cassbook.book.chapters import choosing
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.latency import summaries
 from tests.helpers import made_runs
 
@@ -20,7 +20,7 @@ def test_deviations_carry_intervals_over_blocks():
     table = choosing.deviations(source(made_runs.run(noise=0.01, excess={"3R-1W": 0.25})), order=1)
     far = table[(table["setting"] == "3R-1W") & (table["threads"] == 500)]
     assert [d.value for d in far["deviation"]] == pytest.approx([20] * 3, abs=3)
-    assert set(far["told"]) == {True}
+    assert set(far["distinguishable"]) == {True}
     assert far["deviation"].iloc[0].n == 3
 
 

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from cassbook.book.chapters import failures, failures_adviser, failures_availability, failures_data, failures_figures
 from cassbook.latency.under_faults import ENDS
 from cassbook.records.faults import KILLED, FaultRun
+from tests.helpers.advised_records import advised_record
 from tests.helpers.experiments import written
-from tests.unit.records.test_faults import advised_record
 
 LENGTH_S = 60.0
 SETUP = "faults-kill-two"

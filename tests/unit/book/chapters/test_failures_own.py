@@ -2,25 +2,24 @@
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import report
 from cassbook.book.chapters import failures, failures_figures, failures_own
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LackingError
 from cassbook.records import open_record
 from cassbook.records.faults import FaultRun
-from tests.unit.records.test_fault_summary import record
+from tests.helpers.command import cassbook
+from tests.helpers.fault_records import fault_record
 
 
 @pytest.fixture
 def run(tmp_path):
-    return record(tmp_path / "mine")
+    return fault_record(tmp_path / "mine")
 
 
 def test_report_takes_it_with_its_figures(run, tmp_path):
     page = tmp_path / "page.html"
-    result = CliRunner().invoke(main, ["report", str(tmp_path / "mine"), "--output", str(page)])
+    result = cassbook("report", tmp_path / "mine", "--output", page)
     assert result.exit_code == 0, result.output
     text = page.read_text()
     assert text.count("<svg") == 2
@@ -38,24 +37,22 @@ def test_the_chapter_opens_it_and_shows_its_schedules(run, tmp_path, monkeypatch
     assert isinstance(open_record(str(tmp_path / "mine")), FaultRun)
     shown = []
     monkeypatch.setattr(failures_own, "display", shown.append)
-    shipped = record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
+    shipped = fault_record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
     failures_own.show("", {"older": shipped, "newer": shipped})
     assert shown == []
     failures_own.show(str(tmp_path / "mine"), {"older": shipped, "newer": shipped})
     assert sum(isinstance(one, pd.DataFrame) for one in shown) == 2
     shown.clear()
     failures_own.show("", {"older": shipped, "newer": run})
-    assert shown[0].data == (
-        "`newer` is mine (Cassandra 5.0.9), which lacks 1 of the schedules below (faults-kill): there the "
-        "other version stands alone."
-    )
+    assert shown[0].data.startswith("`newer` is mine (Cassandra 5.0.9), which lacks 1 of the schedules")
+    assert "(faults-kill)" in shown[0].data
     assert sum(isinstance(one, pd.DataFrame) for one in shown) == 2
-    with pytest.raises(InputError, match=r"own: quick-2\.1\.20 is no record of faults"):
+    with pytest.raises(InputError, match=r"own: quick-2\.1\.20 .*faults"):
         failures_own.show("quick-2.1.20", {"older": shipped})
 
 
 def test_a_section_shows_the_records_that_have_its_schedule(run, tmp_path):
-    shipped = record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
+    shipped = fault_record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
     runs, pair = [shipped, run], {"older": shipped, "newer": run}
     labels = ["5.0.9 (shipped)", "5.0.9 (mine)"]
     assert failures.labels(runs) == labels
@@ -72,7 +69,7 @@ def test_a_section_shows_the_records_that_have_its_schedule(run, tmp_path):
     assert list(failures.trade_offs(runs, {"faults-kill": "a kill"})) == ["5.0.9 (shipped), a kill"]
     assert failures.quoted_while_dead(pair, {"all": ("3R-1W", "reads")})["all_newer"] == failures.NOT_RECORDED
     assert failures_figures.answered(runs, "faults-kill").axes[0].get_ylabel() == "5.0.9 (shipped)\nreads, %"
-    with pytest.raises(LackingError, match="shipped and mine: there is no schedule faults-disk"):
+    with pytest.raises(LackingError, match=r"shipped and mine: .*faults-disk"):
         failures_figures.answered(runs, "faults-disk")
     with pytest.raises(LackingError, match="there is no schedule 'faults-disk'"):
         failures.by_version(runs, lambda one: failures.by_fault(one, "faults-disk"))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cassbook.book.chapters import interleaving
-from cassbook.book.source import run_of
+from cassbook.book.provenance import run_of
 from cassbook.core.errors import LackingError
 from cassbook.latency import carry_over
 from tests.helpers.experiments import written
@@ -104,7 +104,7 @@ def test_the_group_with_the_nearest_thread_count_is_drawn_and_a_level_alone_is_n
     assert slices[["level", "from_s", "latency_ms"]].to_numpy().tolist() == [["ONE", 0.0, 0.9], ["ALL", 0.5, 0.8]]
     assert interleaving.timeline_values(slices)["slice_s"] == 0.5
     run.slices = run.slices[run.slices["cell_id"] != "b"]
-    with pytest.raises(LackingError, match="mine has no levels of READ that alternated in block 1"):
+    with pytest.raises(LackingError, match=r"mine .*READ .*block 1"):
         interleaving.timeline(run)
 
 

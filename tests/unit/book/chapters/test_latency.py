@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book import lacking
+from cassbook.book import gaps
 from cassbook.book.chapters import latency, latency_figures, price
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.latency import prices
 from cassbook.latency.slices import COLUMNS
-from tests.unit.latency.test_comparison import blocks, run
+from tests.helpers.compared_runs import blocks, run
 
 
 def source(name, *rows):
@@ -77,10 +77,10 @@ def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run(monkeypa
     idle = source("measured now", *(row | {"threads": 10} for row in rows))
     idle.run.statistics = idle.run.statistics.assign(cell_id=names, deployment="")
     idle.run.slices, idle.run.histograms = of.run.slices, {}
-    with pytest.raises(LackingError, match=r"Measured now has no two levels .*100 threads or more; .* up to 10"):
+    with pytest.raises(LackingError, match=r"Measured now .*two levels .*100 threads.* up to 10"):
         price.table([idle])
     said = []
-    monkeypatch.setattr(lacking, "display", lambda sentence: said.append(sentence.text))
+    monkeypatch.setattr(gaps, "display", lambda sentence: said.append(sentence.text))
     assert price.table([idle, of]).equals(table)
     assert len(said) == 1
     drawn = {"mean": {of.label: prices.prices(price.ratios(of))}}

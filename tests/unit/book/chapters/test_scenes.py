@@ -49,7 +49,7 @@ def test_each_message_of_the_coordinator_has_its_answer():
     late = exchanges(EVENTS[EVENTS["session_id"] == "w"], 1, NODES)
     assert late["peer"].tolist() == [2, 3]
     assert late["back_ms"].isna().tolist() == [False, True]
-    with pytest.raises(InputError, match="node3, which coordinated, has no events"):
+    with pytest.raises(InputError, match=r"node3, .*no events"):
         exchanges(EVENTS[EVENTS["session_id"] == "w"], 3, NODES)
 
 

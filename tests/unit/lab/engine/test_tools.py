@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine import java, jmx
-from tests.unit.lab.engine.test_manual import Nodes
+from tests.helpers.command import cassbook
+from tests.helpers.node_processes import Nodes
 
 JAVA_8, JAVA_11, JAVA_17, JAVA_25 = (
     java.Java(feature, f"{feature}.0.1", Path(f"/jvm/{feature}"), "test") for feature in (8, 11, 17, 25)
@@ -51,7 +50,7 @@ def become(monkeypatch):
 
 
 def ask(*arguments):
-    return CliRunner().invoke(main, ["cluster", *arguments])
+    return cassbook("cluster", *arguments)
 
 
 def test_nodetool_asks_the_first_node_that_runs_by_a_java_that_can(nodes, become):
@@ -179,11 +178,9 @@ def test_a_node_that_does_not_open_its_mbeans_is_named(jvm, tmp_path):
     write, _ = jvm
     node = tmp_path / "node2"
     node.mkdir()
-    with pytest.raises(
-        LaboratoryError, match=r"node2 does not open JMX: its Java in .* has neither jdk\.naming\.rmi nor jcmd"
-    ):
+    with pytest.raises(LaboratoryError, match=r"node2.*JMX.*jdk\.naming\.rmi.*jcmd"):
         jmx.port(node, 2, os.getpid())
     write("{ echo no such luck; exit 1; }")
-    with pytest.raises(LaboratoryError, match="node2 does not open JMX: no such luck"):
+    with pytest.raises(LaboratoryError, match=r"node2 .*JMX: no such luck"):
         jmx.port(node, 2, os.getpid())
     assert not (node / "jmx.port").exists()

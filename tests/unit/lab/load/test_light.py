@@ -19,9 +19,10 @@ from cassbook.bench.own_error import StubNodes, measure, stub_loop
 from cassbook.core import schema
 from cassbook.lab.load import wire
 from cassbook.lab.load.loop import Bound, ClosedLoop
-from cassbook.lab.load.pacing import PacedLoop
+from cassbook.lab.load.paced_loop import PacedLoop
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import READ, RMW, UPDATE, Request
+from tests.helpers.waiting import wait_until
 
 KEY = wire.value(b"user1")
 
@@ -151,8 +152,7 @@ def test_an_answer_that_comes_after_the_time_out_is_nobodys(nodes):
     with serving(1e6) as server:
         loop = stub_loop(nodes(server.port), 3, stub.READS, note, timeout_s=0.3)
         outcome = loop.run(by_then(some_answered), Window())
-        while len(server.came) < outcome.operations:  # the last may have been given up before they were read
-            time.sleep(0.01)
+        wait_until(lambda: len(server.came) >= outcome.operations)  # the last may have been given up before
     assert note.outcomes["ok"] > 20
     assert note.outcomes["client_timeout"] >= 3
     assert set(note.outcomes) == {"ok", "client_timeout"}

@@ -11,9 +11,9 @@ from cassbook.core import schema
 from cassbook.core.balanced_order import balanced_order
 from cassbook.lab.load import slices, wire
 from cassbook.lab.load.loop import Bound, ClosedLoop
-from cassbook.lab.load.pacing import PacedLoop
+from cassbook.lab.load.paced_loop import PacedLoop
 from cassbook.lab.load.recorder import Recorder, Window
-from cassbook.lab.load.slices import AlternatingTurns, Alternation, Slices, Trial, Turns, outside
+from cassbook.lab.load.slices import AlternatingTurns, Alternation, Pilot, Slices, Turns, outside
 from cassbook.lab.load.ycsb import READ, Request
 
 KEY = wire.value(b"user1")
@@ -73,17 +73,17 @@ def test_whose_turn_it_is():
 
 def test_a_trial_takes_the_answers_of_what_it_tries():
     handed_on = []
-    tried = Trial(outside(1), lambda *row: handed_on.append(row))
+    pilot = Pilot(outside(1), lambda *row: handed_on.append(row))
     for latency_s in (0.1, 0.2, 0.3):
-        tried(0.0, latency_s, READ, 0, 0, float("nan"), outside(1))
-    tried(0.0, 9.0, READ, 0, 0, float("nan"), outside(0))  # sent before, answered during it
+        pilot(0.0, latency_s, READ, 0, 0, float("nan"), outside(1))
+    pilot(0.0, 9.0, READ, 0, 0, float("nan"), outside(0))  # sent before, answered during it
     assert len(handed_on) == 4
-    assert tried.p95_s(1.0) == pytest.approx(0.29)
-    assert not tried.enough(3, slices.LEAST_TRIAL_S / 2)
-    assert tried.enough(3, slices.LEAST_TRIAL_S)
-    assert not tried.enough(4, 1.0)
-    assert tried.enough(4, slices.MOST_TRIAL_S)
-    assert Trial(-1, print).p95_s(2.5) == 2.5
+    assert pilot.p95_s(1.0) == pytest.approx(0.29)
+    assert not pilot.enough(3, slices.LEAST_PILOT_S / 2)
+    assert pilot.enough(3, slices.LEAST_PILOT_S)
+    assert not pilot.enough(4, 1.0)
+    assert pilot.enough(4, slices.MOST_PILOT_S)
+    assert Pilot(-1, print).p95_s(2.5) == 2.5
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def short(monkeypatch):
     """Slices of 60 ms, of which 10 are the guard."""
     monkeypatch.setattr(slices, "LEAST_GUARD_S", 0.01)
     monkeypatch.setattr(slices, "LEAST_COUNTED_S", 0.05)
-    monkeypatch.setattr(slices, "LEAST_TRIAL_S", 0.03)
+    monkeypatch.setattr(slices, "LEAST_PILOT_S", 0.03)
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.plan import forecast_s, plan
 from cassbook.profile.conditions import PauseSection
 from cassbook.profile.profile import load_profile
+from tests.helpers.waiting import wait_until
 
 PROFILE = """
 name: mine
@@ -248,18 +249,11 @@ def sleeper(tmp_path, monkeypatch):
 
 
 def stands_still(process):
-    return comes(lambda: process.status() == psutil.STATUS_STOPPED)
+    return wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
 
 
 def goes_on(process):
-    return comes(lambda: process.status() != psutil.STATUS_STOPPED)
-
-
-def comes(state):
-    deadline = time.monotonic() + 20
-    while not state() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return state()
+    return wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
 
 
 def interrupted(process):
@@ -293,7 +287,7 @@ CELL = Cell("b1-x", "paced", 10, "ONE", "ONE", 1.0, 1, 1, 0, condition="paused_n
 
 
 def bench_on(cluster):
-    return SimpleNamespace(own_cluster=cluster, notes={"pauses": [{"cell_id": "b1-x"}, {"cell_id": "b1-y"}]}, epoch=0.0)
+    return SimpleNamespace(cluster=cluster, notes={"pauses": [{"cell_id": "b1-x"}, {"cell_id": "b1-y"}]}, epoch=0.0)
 
 
 def test_the_pause_keeps_its_time_and_is_put_down(sleeper):
@@ -308,12 +302,12 @@ def test_the_pause_keeps_its_time_and_is_put_down(sleeper):
             yield
             seen_s.append(time.perf_counter())
 
-    bench.own_cluster = SimpleNamespace(paused=watched)
+    bench.cluster = SimpleNamespace(paused=watched)
     with conditions.pausing(bench, PauseSection(node=2, after_s=0.3, for_s=0.4), CELL, window):
         time.sleep(0.2)
         assert not seen_s  # the steady window has not begun
         window.steady_from = time.perf_counter()
-        assert comes(lambda: not [t for t in threading.enumerate() if t.name == "meanwhile"])
+        assert wait_until(lambda: not [t for t in threading.enumerate() if t.name == "meanwhile"])
         assert goes_on(process)
     kept, paused = bench.notes["pauses"]
     assert kept == {"cell_id": "b1-y"}  # and what an earlier attempt at this cell put down is replaced
@@ -361,7 +355,7 @@ def test_ctrl_c_in_the_terminal_leaves_no_node_paused(tmp_path, sleeper):
         "from cassbook.lab.run import conditions\n"
         "cluster = CassandraCluster('2.1.20', name='never')\n"
         f"cluster.folder = Path({str(tmp_path)!r})\n"
-        "bench = SimpleNamespace(own_cluster=cluster, notes={}, epoch=0.0)\n"
+        "bench = SimpleNamespace(cluster=cluster, notes={}, epoch=0.0)\n"
         "part = PauseSection(node=2, after_s=0.01, for_s=5.0)\n"
         "cell = SimpleNamespace(cell_id='b1-x')\n"
         "with conditions.pausing(bench, part, cell, Window(time.perf_counter())):\n"

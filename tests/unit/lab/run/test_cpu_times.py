@@ -9,13 +9,13 @@ import psutil
 import pytest
 
 from cassbook.core.schema import CELLS
-from cassbook.lab.run.cpu_times import CpuTimes, circumstances
+from cassbook.lab.run.cpu_times import CpuTimes
 
 BUSY = "import time\nwhile time.process_time() < 0.4: pass\nprint('done', flush=True)\ntime.sleep(60)"
 
 
 def test_a_child_counts_as_the_client_and_the_rest_as_others():
-    cpu = CpuTimes(SimpleNamespace(), every_s=0.05)
+    cpu = CpuTimes(SimpleNamespace(nodes_here=0), every_s=0.05)
     began = time.perf_counter()
     with cpu.watched(), subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as child:
         child.stdout.readline()
@@ -26,7 +26,7 @@ def test_a_child_counts_as_the_client_and_the_rest_as_others():
     assert took["client_cpu_s"] >= 0.35
     assert took["node_cpu_s"] == 0.0
     assert 0 <= took["steal"] <= 1
-    columns = circumstances(cpu, began, ended)
+    columns = cpu.columns(began, ended)
     assert set(columns) <= set(CELLS)
     all_s = (ended - began) * psutil.cpu_count()
     assert columns["other_cpu_share"] == pytest.approx(
@@ -39,7 +39,7 @@ def test_a_child_counts_as_the_client_and_the_rest_as_others():
 def test_what_a_process_took_before_does_not_count():
     while time.process_time() < 0.2:
         pass
-    cpu = CpuTimes(SimpleNamespace(), every_s=1.0)
+    cpu = CpuTimes(SimpleNamespace(nodes_here=0), every_s=1.0)
     began = time.perf_counter()
     with cpu.watched():
         time.sleep(0.05)

@@ -4,23 +4,26 @@ import json
 import re
 import time
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.progress import TimeLeft
 from cassbook.core.schema import DISTURBED, SCHEMA_VERSION, Mark
-from cassbook.core.time_left import TimeLeft
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import Recorder, Window
 from cassbook.lab.load.slices import AlternatingTurns, Slices
+from cassbook.lab.run import block as blocks
 from cassbook.lab.run import measure
+from cassbook.lab.run.block import Block
 from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.plan import parts, plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
-from tests.helpers.made_block import made_block
-from tests.unit.lab.run.test_store import NODES, finish
+from tests.helpers.made_block import IdleCluster, made_block
+from tests.helpers.stored_cells import NODES, finish
 
 ENGINES = ("2.1.20", "5.0.9")
 PROFILE = """
@@ -112,7 +115,7 @@ def test_an_interruption_is_resumed_where_it_was(profiles, measured):
     measure.measure_in_turn(profiles, resume=True, log=said.append)
     assert measured == [("2.1.20", 1), ("5.0.9", 1), ("2.1.20", 2), ("5.0.9", 2)]
     assert said[0] == "profile tiny: 8 cells in 2 blocks, 4 to measure"  # the other one is complete
-    with pytest.raises(InputError, match="is complete; there is nothing to resume"):
+    with pytest.raises(InputError, match="nothing to resume"):
         measure.measure_in_turn(profiles, resume=True, log=silent)
 
 
@@ -132,7 +135,7 @@ def test_a_run_of_an_earlier_schema_is_not_continued(profiles, measured):
     path = folder / "manifest.json"
     notes = json.loads(path.read_text()) | {"schema": SCHEMA_VERSION - 1}
     path.write_text(json.dumps(notes))
-    with pytest.raises(InputError, match="was begun by an earlier cassbook"):
+    with pytest.raises(InputError, match="earlier cassbook"):
         measure.measure(profiles[folder], folder, resume=True, log=silent)
 
 
@@ -150,7 +153,7 @@ def test_a_folder_that_cannot_be_resumed_leaves_the_other_free(profiles, measure
 class Client:
     """Loads nothing, and puts down two samples of 1 ms in each slice, or of a cell that is alone."""
 
-    slices = Slices(0.1, 0.4, (0, 1, 1, 0))
+    slices, session = Slices(0.1, 0.4, (0, 1, 1, 0)), None
 
     def run(self, group, bound, path, during):
         slices = self.slices if len(group) > 1 else None
@@ -165,14 +168,22 @@ class Client:
 
 
 @pytest.fixture
-def block(profiles, monkeypatch):
-    """A block on a machine whose others take what `others` says, attempt by attempt."""
-    folder = next(iter(profiles))
-    store, others = RunStore.create(folder, profiles[folder]), []
-    made = made_block(profiles[folder], store, monkeypatch, Client(), silent, others)
-    made.others = others
+def store(profiles):
+    folder, profile = next(iter(profiles.items()))
+    made = RunStore.create(folder, profile)
     yield made
-    made._store.close()
+    made.close()
+
+
+@pytest.fixture
+def others():
+    """What others take of the machine, attempt by attempt."""
+    return []
+
+
+@pytest.fixture
+def block(profiles, store, others):
+    return made_block(profiles[store.folder], store, Client(), silent, others)
 
 
 PAIR = [Cell(f"b1-{level}", "pure", 10, level, level, 1.0, 1, 1, place, cell_group="b1-g")
@@ -181,12 +192,12 @@ ALONE = [Cell("b1-a", "pure", 10, "ONE", "ONE", 1.0, 1, 1, 0)]
 
 
 @pytest.mark.parametrize("group", [PAIR, ALONE], ids=["group", "alone"])
-def test_what_others_disturbed_is_measured_again_and_both_are_kept(block, group):
-    block.others.extend([0.08, 0.01])
+def test_what_others_disturbed_is_measured_again_and_both_are_kept(block, store, others, group):
+    others.extend([0.08, 0.01])
     block.measure(group)
-    block._store.finish_block(1)
-    block._store.complete()
-    run = RecordedRun(block._store.folder)
+    store.finish_block(1)
+    store.complete()
+    run = RecordedRun(store.folder)
     cells = run.cells.set_index("cell_id")
     aside = [f"{cell.cell_id}-disturbed2" for cell in group]
     assert cells.index.tolist() == [*aside, *(cell.cell_id for cell in group)]
@@ -199,19 +210,20 @@ def test_what_others_disturbed_is_measured_again_and_both_are_kept(block, group)
     assert set(run.statistics["cell_id"]) == {cell.cell_id for cell in group}
     assert {tag.rpartition(".")[0] for tag in run.histograms} == set(cells.index)
     assert len(run.slices) == (8 if len(group) > 1 else 0)
-    assert block._again_left == 1
+    assert run.manifest["cluster_starts"][-1]["measured_again"] == 1
+    assert set(cells["cluster_start"]) == {2}
 
 
-def test_it_is_measured_again_once_and_only_so_often(block):
-    block.others.extend([0.08] * 20)
+def test_it_is_measured_again_once_and_only_so_often(block, store, others):
+    others.extend([0.08] * 20)
     for number in range(4):
         block.measure([Cell(f"b1-{number}", "pure", 10, "ONE", "ONE", 1.0, 1, 1, number)])
-    rows = {row["cell_id"]: row["marks"] for row in block._store._rows}
+    rows = {row["cell_id"]: row["marks"] for row in store._rows}
     assert [name for name in rows if "disturbed" in name] == ["b1-0-disturbed2", "b1-1-disturbed2"]
     assert all(Mark.MACHINE in marks for marks in rows.values())  # whoever comes last is kept, and marked
 
 
-def test_it_is_measured_again_in_the_same_way(block, monkeypatch):
+def test_it_is_measured_again_in_the_same_way(block, profiles, store, others, monkeypatch):
     seen, run = [], Client.run
 
     def noting(client, group, bound, *rest):
@@ -219,9 +231,50 @@ def test_it_is_measured_again_in_the_same_way(block, monkeypatch):
         return run(client, group, bound, *rest)
 
     monkeypatch.setattr(Client, "run", noting)
-    block.others.append(0.08)
+    others.append(0.08)
     block.measure(ALONE)
-    assert seen == [Bound(block._profile.load.ramp_s, 1.0, None)] * 2
+    assert seen == [Bound(profiles[store.folder].load.ramp_s, 1.0, None)] * 2
+
+
+def test_on_a_cluster_that_ran_before_all_blocks_share_a_start_and_none_is_measured_again(profiles, store, others):
+    """Its nodes count as others: what they take must not have every cell measured twice."""
+    block = made_block(profiles[store.folder], store, Client(), silent, others, IdleCluster(started_here=False))
+    others.append(0.08)
+    block.measure(ALONE)
+    store.finish_block(1)
+    store.complete()
+    run = RecordedRun(store.folder)
+    assert run.cells["cell_id"].tolist() == ["b1-a"]
+    assert run.cells["cluster_start"].tolist() == [1]
+    assert run.manifest["cluster_starts"][-1]["start"] == 1
+
+
+def test_a_block_that_cannot_begin_leaves_no_connection(profiles, store, monkeypatch):
+    class Refusing(IdleCluster):
+        addresses, labels, access, replication = [], [], None, None
+        release = SimpleNamespace(protocol=4)
+
+        def connect(self):
+            opened.append("session")
+            return SimpleNamespace(cluster=SimpleNamespace(shutdown=lambda: opened.remove("session")))
+
+        def hints(self, session):
+            raise LaboratoryError("no node answers")
+
+    class Connected(Client):
+        def __init__(self, *_):
+            opened.append("client")
+
+        def close(self):
+            opened.remove("client")
+
+    opened = []
+    monkeypatch.setattr(blocks, "create_table", lambda *_: None)
+    monkeypatch.setattr(blocks, "Client", Connected)
+    with pytest.raises(LaboratoryError, match="no node answers"):
+        Block.begun(profiles[store.folder], store, 1, Refusing(), silent)
+    assert opened == []
+    assert len(store.notes["cluster_starts"]) == 1  # it counts: the next start must not repeat its draws
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ from cassbook.lab.load.loop import Bound
 from cassbook.lab.run import on_worker, remote
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.client import Place
-from cassbook.lab.run.clocks import WINDOW_SHARE, Offset, measure_offset, too_wide
 from cassbook.lab.run.processes import LostClientError
-from cassbook.lab.run.remote import Clients, RemoteProcesses
+from cassbook.lab.run.remote import WINDOW_SHARE, Clients, Offset, RemoteProcesses, measure_offset, too_wide
 from cassbook.lab.run.workers import Asked, Worker
 from cassbook.profile.profile import load_profile
 from tests.helpers.children import made_client
+from tests.helpers.waiting import wait_until
 
 SKEWS_S = [1000.0, -500.0]
 CELL = Cell("c", "pure", 7, "ONE", "ONE", 1.0, 1, 1, 0)
@@ -143,10 +143,7 @@ def test_who_is_not_asked_for_is_ended(made, monkeypatch):
     monkeypatch.setattr(on_worker, "_WATCH_S", 0.05)
     with processes_on(MadeWorkers()) as processes:
         monkeypatch.setattr(on_worker, "LEASE_S", 0.2)
-        deadline = time.monotonic() + 10
-        while on_worker._hosted and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not on_worker._hosted
+        wait_until(lambda: not on_worker._hosted)
         with pytest.raises(LostClientError, match="its owner was away too long"):
             processes.children[0].hear()
 

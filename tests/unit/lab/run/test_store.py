@@ -13,40 +13,16 @@ import pytest
 from cassbook.core.errors import InputError
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION
 from cassbook.lab.load.recorder import Recorder, Window
-from cassbook.lab.load.slices import AlternatingTurns, Slices
-from cassbook.lab.run.plan import Cell
+from cassbook.lab.load.slices import Slices
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
-
-NODES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+from tests.helpers.stored_cells import NODES, alternate, finish, record
 
 
 @pytest.fixture
 def profile():
     return load_profile("quick")
-
-
-def record(store, cell_id, rows=1000, window=None):
-    """Write `rows` samples of a cell, 1 ms apart, latencies 1 to `rows` us."""
-    window = window or Window(0.1, 0.9)
-    recorder = Recorder(store.sample_path(cell_id), [cell_id], NODES, 0.0, window)
-    for i in range(rows):
-        recorder.add(i / 1000, (i + 1) / 1e6, i % 2, 0 if i % 10 else 8, i % 3)
-    return recorder
-
-
-def row(cell_id, block=1):
-    cell = Cell(cell_id, "pure", 10, "ONE", "ONE", 1.0, block, block, 0)
-    numbers = {name: 0 for name, kind in CELLS.items() if kind in {"int64", "float64"}}
-    texts = {name: "" for name, kind in CELLS.items() if kind == "str"}
-    return {**numbers, **texts, **{name: getattr(cell, name) for name in Cell.__slots__}}
-
-
-def finish(store, *cell_ids, block=1):
-    for cell_id in cell_ids:
-        record(store, cell_id).close()
-        store.finish_cell(row(cell_id, block))
 
 
 def complete(tmp_path, profile):
@@ -93,24 +69,6 @@ def test_a_run_comes_back_as_it_was_written(tmp_path, profile):
     schema = pq.read_schema(run.folder / "samples" / "block-1.parquet")
     assert schema.names == SAMPLES.names
     assert schema.metadata[b"cassbook_schema_version"] == str(SCHEMA_VERSION).encode()
-
-
-def alternate(store, slices, begins=0.1, **changes):
-    """Put down two cells that alternated: 1 ms apart, latencies of 1 ms in x and 2 ms in y."""
-    names, window = ["b1-x", "b1-y"], Window(begins, begins + slices.whole_s, slices)
-    recorder = Recorder(store.sample_path("b1-g"), names, NODES, store.epoch, window)
-    window.steady_from += store.epoch
-    window.steady_to += store.epoch
-    turns = AlternatingTurns([0, 1], slices, window.steady_from)
-    for i in range(1500):
-        number, variant = turns.at(store.epoch + i / 1000)
-        recorder.add(store.epoch + i / 1000, (variant + 1) / 1000, 0, 0, 0, slice_=number)
-    rows = [
-        row(name) | {"cell_group": "b1-g", "slices": 2, "measured_s": slices.measured_s(number),
-                     "steady_from_s": begins, "steady_to_s": begins + slices.whole_s, "little_ratio": 1.01} | changes
-        for number, name in enumerate(names)
-    ]  # fmt: skip
-    store.finish_group(rows, recorder.close(), window)
 
 
 def test_cells_that_alternated_come_back_cell_by_cell_and_slice_by_slice(tmp_path, profile):
@@ -344,5 +302,5 @@ def test_a_run_of_before_a_key_existed_is_resumed(tmp_path, profile):
     RunStore.resume(tmp_path / "run", profile).close()
     notes["profile"]["seed"] += 1
     path.write_text(json.dumps(notes))
-    with pytest.raises(InputError, match=r"was begun with another profile \(different: .*seed"):
+    with pytest.raises(InputError, match=r"another profile .*seed"):
         RunStore.resume(tmp_path / "run", profile)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import psutil
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.wan.child import Child
 from tests.helpers import children
+from tests.helpers.waiting import wait_until
 
 
 @pytest.mark.parametrize("serve", [children.doubling, children.looping])
@@ -52,18 +52,18 @@ def test_any_other_error_is_told_and_ends_it():
         child.start()
         with pytest.raises(LaboratoryError, match="the doubler: -1 is negative"):
             child.ask(-1)
-        with pytest.raises(LaboratoryError, match=r"the doubler \(process \d+\) has died, exit status 1"):
+        with pytest.raises(LaboratoryError, match=r"the doubler \(process \d+\) .*status 1"):
             child.ask(1)
 
 
 def test_one_that_cannot_start_says_why():
-    with pytest.raises(LaboratoryError, match="the doubler cannot start: no room"):
+    with pytest.raises(LaboratoryError, match=r"the doubler .*no room"):
         Child("the doubler", children.refusing, "no room").start()
 
 
 def test_one_that_says_nothing_is_not_waited_for():
     child = Child("the doubler", children.silent, patience_s=0.1)
-    with pytest.raises(LaboratoryError, match=r"the doubler \(process \d+\) has not answered for 0.2 s"):
+    with pytest.raises(LaboratoryError, match=r"the doubler \(process \d+\) .*0\.2 s"):
         child.start(0.2)
     assert not child.alive
 
@@ -72,7 +72,7 @@ def test_one_that_is_killed_is_told_of():
     with Child("the doubler", children.doubling, 0) as child:
         child.start()
         os.kill(child.pid, signal.SIGKILL)
-        with pytest.raises(LaboratoryError, match=r"the doubler \(process \d+\) has died, exit status -9"):
+        with pytest.raises(LaboratoryError, match=r"the doubler \(process \d+\) .*status -9"):
             child.ask(1)
 
 
@@ -95,7 +95,4 @@ def test_it_does_not_outlive_a_killed_owner_nor_needs_a_guarded_script(tmp_path,
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False, env=os.environ | path
     )
-    deadline = time.monotonic() + 10
-    while psutil.pid_exists(int(done.stdout)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not psutil.pid_exists(int(done.stdout))
+    wait_until(lambda: not psutil.pid_exists(int(done.stdout)))

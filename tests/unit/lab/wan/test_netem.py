@@ -96,6 +96,6 @@ def test_it_leaves_no_rule_behind():
 
 def test_nodes_that_all_call_from_one_address_are_refused():
     placement = placed(parse("{C}, ({R1}, {R2}, {R3})"))
-    with pytest.raises(InputError, match=r"all call from 127\.0\.0\.1; use the relay, or a version before 4\.0"):
+    with pytest.raises(InputError, match=r"127\.0\.0\.1; .*relay.*before 4\.0"):
         DistantCluster("5.0.9", placement, Spec(), means="netem")
     DistantCluster("2.1.20", placement, Spec(), means="netem")

@@ -23,6 +23,7 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.deployment.link import NONE, Link
 from cassbook.lab.wan.echo import Call, Echo, held_against, matrix
 from cassbook.lab.wan.relay import Relay, Route
+from tests.helpers.waiting import wait_until
 
 RESET = struct.pack("ii", 1, 0)
 #: What timers may be early.
@@ -166,9 +167,7 @@ def test_many_connections_leave_nothing_behind(server):
                 near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             near.close()
             far.close()
-        deadline = time.monotonic() + 20
-        while process.num_fds() > before and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: process.num_fds() <= before)
         assert process.num_fds() == before
         assert relay.report().connections == 60
 
@@ -182,11 +181,14 @@ def test_callers_are_told_apart_by_the_address_they_call_from():
         Relay([Route(relayed, listening, "B")], asked, hosts) as relay,
         Echo([listening], calls, interval_s=0.02) as echo,
     ):
-        echoes, deadline = echo.report(), time.monotonic() + 60
-        while (echoes["from"].value_counts().reindex(["A", "D"]).fillna(0) < 10).any():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-            echoes = pd.concat([echoes, echo.report()], ignore_index=True)
+        reports = [echo.report()]
+
+        def ten_of_each():
+            reports.append(echo.report())
+            return (pd.concat(reports)["from"].value_counts().reindex(["A", "D"]).fillna(0) >= 10).all()
+
+        wait_until(ten_of_each)
+        echoes = pd.concat(reports, ignore_index=True)
         moved = relay.report()
     assert moved.strangers == 0
     assert set(moved.chunks) == set(asked)
@@ -261,7 +263,7 @@ def test_it_says_what_it_moved_and_how_late(server):
 
 def test_a_taken_address_is_named(server):
     host, port = server.getsockname()
-    with pytest.raises(LaboratoryError, match=rf"the relay cannot start: {host}:{port}: Address already in use"):
+    with pytest.raises(LaboratoryError, match=rf"relay .*{host}:{port}: Address already in use"):
         Relay([Route((host, port), (host, port), "s", "c")], {}).start()
 
 
@@ -271,7 +273,7 @@ def test_a_relay_that_has_died_says_so(server):
         os.kill(relay.pid, signal.SIGKILL)
         with pytest.raises((ConnectionResetError, AssertionError)):
             assert near.recv(1) != b""
-        with pytest.raises(LaboratoryError, match=r"the relay \(process \d+\) has died, exit status -9"):
+        with pytest.raises(LaboratoryError, match=r"the relay \(process \d+\) .*status -9"):
             relay.report()
         assert not relay.alive
 
@@ -287,10 +289,7 @@ print(relay.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    deadline = time.monotonic() + 20
-    while psutil.pid_exists(int(done.stdout)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not psutil.pid_exists(int(done.stdout))
+    wait_until(lambda: not psutil.pid_exists(int(done.stdout)))
 
 
 def test_an_echo_is_held_against_what_was_asked():

@@ -2,7 +2,7 @@
 
 Each key has one writer; a write carries the next version, a read records the one it got. `checker.judge` then says
 which reads missed an acknowledged earlier write. Writing and reading are two clients, each with an object that sets
-levels: `Adviser`, or `naive.Switch`.
+levels: `Adviser`, or `actors.Switch`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassbook.advisor.adviser import OutcomeUnknown
 from cassbook.deployment.link import Link
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
-from cassbook.lab.experiments.adviser.naive import Switch
+from cassbook.lab.experiments.adviser.actors import Switch
 from cassbook.lab.wan.relay import Relay, Route
 from cassbook.staleness.checker import READS, WRITES, judge
 
@@ -44,22 +44,10 @@ class Levels(Protocol):
 def late_replica(
     engine: str, late_s: float, log: Callable[[str], None] = print
 ) -> AbstractContextManager[CassandraCluster]:
-    """Return three nodes, not yet started, of which the third gets everything the others send it late.
+    """Return three nodes, not yet started, of which the third gets everything the others send it late, by `late_s`.
 
-    The third tells the others an address at which a relay listens; clients, and its own answers, bypass it.
-
-    Parameters
-    ----------
-    engine : str
-    late_s : float
-        By how much, in seconds.
-    log : callable
-        Takes each line of progress.
-
-    Raises
-    ------
-    InputError
-        For an unknown version.
+    The third tells the others an address at which a relay listens; clients, and its own answers, bypass it. Raise
+    InputError for an unknown version.
     """
     broadcast, listening = f"127.0.1.{LATE_NODE}", f"127.0.0.{LATE_NODE}"
     route = Route((broadcast, _INTERNODE_PORT), (listening, _INTERNODE_PORT), "late", caller="others")
@@ -86,41 +74,22 @@ def create(session: Session, keyspace: str = KEYSPACE) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The course of a scene.
-
-    Attributes
-    ----------
-    keys : int
-    writers, readers : int
-        Threads; each writer has its own keys.
-    before_s, after_s : float
-        How long the load runs before and after the switch is requested.
-    late_s : float
-        By how much the reading client learns of a naive switch later than the writing one (or earlier, if negative).
-    pause_s : float
-        Of each thread after each request.
-    """
+    """The course of a scene."""
 
     keys: int = 30
-    writers: int = 3
-    readers: int = 24
-    before_s: float = 3.0
+    writers: int = 3  # threads; each has its own keys
+    readers: int = 24  # threads
+    before_s: float = 3.0  # how long the load runs before the switch is requested, and after
     after_s: float = 6.0
+    #: By how much the reading client learns of a naive switch later than the writing one (or earlier, if negative).
     late_s: float = 0.1
-    pause_s: float = 0.0
+    pause_s: float = 0.0  # of each thread after each request
 
 
 class Load:
-    """Writers and readers on the table, until stopped.
+    """Writers and readers on the table, until stopped; `writing` and `reading` are the two clients.
 
-    Parameters
-    ----------
-    session : Session
-        Prepares the statements.
-    writing, reading : Levels
-        The two clients.
-    plan : Plan
-    keyspace : str
+    The session prepares the statements.
     """
 
     def __init__(
@@ -194,24 +163,12 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The outcome of a scene.
+    """The outcome of a scene."""
 
-    Attributes
-    ----------
-    reads : DataFrame
-        From `checker.judge`, sent_s counted from the switch.
-    writes : int
-        Acknowledged.
-    errors : int
-        Requests that failed, or whose outcome is unknown.
-    switched_s : float
-        From the request of the switch to its completion; 0 for a naive one.
-    """
-
-    reads: pd.DataFrame
-    writes: int
-    errors: int
-    switched_s: float
+    reads: pd.DataFrame  # from `checker.judge`, sent_s counted from the switch
+    writes: int  # acknowledged
+    errors: int  # requests that failed, or whose outcome is unknown
+    switched_s: float  # from the request of the switch to its completion; 0 for a naive one
 
     @property
     def violations(self) -> int:
@@ -237,16 +194,7 @@ def naive(session: Session, now: str, then: str, plan: Plan) -> Watched:
 def safe(session: Session, advisers: tuple[Any, Any], then: str, plan: Plan, timeout_s: float = 120.0) -> Watched:
     """Watch the advisers' switch: both share a register, and another setting is requested of both.
 
-    Parameters
-    ----------
-    session : Session
-    advisers : tuple of Adviser
-        The writing and the reading client, on an empty table.
-    then : str
-        The setting requested.
-    plan : Plan
-    timeout_s : float
-        Longest time for the transition.
+    They are the writing and the reading client, on an empty table. The transition may take `timeout_s`.
     """
     with Load(session, *advisers, plan) as load:
         time.sleep(plan.before_s)

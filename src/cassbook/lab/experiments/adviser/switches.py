@@ -22,7 +22,7 @@ from cassbook.advisor.regime import breaks
 from cassbook.core.consistency import STRONG_SETTINGS, setting
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.adviser import scene
-from cassbook.lab.experiments.experiment import Row
+from cassbook.lab.experiments.experiment import Experiment, Row, in_random_order
 from cassbook.records.schedule_runs import LATE_CLIENT_S, LATE_S
 
 _REPLICAS = 3
@@ -36,13 +36,7 @@ _PACE = Pace(interval_s=0.5, lease_s=5.0)
 
 @dataclass(frozen=True, slots=True)
 class LateReplica:
-    """Three nodes, of which everything the others send to the third arrives late.
-
-    Attributes
-    ----------
-    late_s : float
-        By how much.
-    """
+    """Three nodes, of which everything the others send to the third arrives late by `late_s`."""
 
     late_s: float = LATE_S
 
@@ -63,23 +57,14 @@ def switches(map: LatencyMap) -> SwitchExperiment:
     return SwitchExperiment(map)
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchExperiment:
-    """The experiment.
+@dataclass(frozen=True)
+class SwitchExperiment(Experiment):
+    """Every switch between two settings, the paper's way and the safe one."""
 
-    Attributes
-    ----------
-    latency_map : LatencyMap
-        Any; advisers need one.
-    plan : Plan
-    pairs : tuple of (str, str)
-        Settings, from which and to which.
-    """
-
-    latency_map: LatencyMap
+    latency_map: LatencyMap  # any; advisers need one
     plan: scene.Plan = PLAN
-    pairs: tuple[tuple[str, str], ...] = _PAIRS
-    setups: Mapping[str, LateReplica] = field(default_factory=lambda: {"late": LateReplica()})
+    pairs: tuple[tuple[str, str], ...] = _PAIRS  # settings, from which and to which
+    setups: Mapping[str, LateReplica] = field(default_factory=lambda: {"late": LateReplica()}, kw_only=True)
 
     def notes(self) -> dict[str, Any]:
         """Return the map's name, the plan, and how much later the second client learns of a naive switch."""
@@ -92,24 +77,19 @@ class SwitchExperiment:
             "lease_s": _PACE.lease_s,
         }
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives: one per switch and way."""
-        return 2 * len(self.pairs)
+    def points(self) -> list[tuple[str, str, str]]:
+        """Return how, from which setting and to which."""
+        return [(how, now, then) for now, then in self.pairs for how in ("naive", "safe")]
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Make every switch, both ways, in random order.
 
-        Returns
-        -------
-        iterator of dict
-            panel, how ('naive' or 'safe'), now, then, and what `watched` keeps.
+        A row has panel, how ('naive' or 'safe'), now, then, and what `watched` keeps.
         """
         session = cluster.connect()
-        points = [(how, now, then) for now, then in self.pairs for how in ("naive", "safe")]
         try:
             scene.create(session)
-            for panel, place in enumerate(rng.permutation(len(points))):
-                how, now, then = points[place]
+            for panel, (how, now, then) in enumerate(in_random_order(self.points(), rng)):
                 seen = self._naive(session, now, then) if how == "naive" else self._safe(session, now, then)
                 yield {"panel": panel, "how": how, "now": now, "then": then} | watched(seen)
         finally:
@@ -139,11 +119,8 @@ def _late_s(now: str, then: str) -> float:
 def watched(seen: scene.Watched) -> Row:
     """Return what is kept of a scene.
 
-    Returns
-    -------
-    dict
-        reads, writes (acknowledged), errors, switched_s, violations; and a table, missed: of each of these at_s (when
-        the read began, from the switch on), behind_ms and versions_behind.
+    It is reads, writes (acknowledged), errors, switched_s, violations; and a table, missed: of each of these at_s (when
+    the read began, from the switch on), behind_ms and versions_behind.
     """
     missed = seen.reads.loc[~seen.reads["consistent"], ["sent_s", "behind_ms", "versions_behind"]]
     return {

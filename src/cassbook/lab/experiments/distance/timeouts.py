@@ -17,8 +17,8 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.distance.retrying import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
-from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.experiments.distance.retries import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.load.ycsb import create_table
 from cassbook.profile.profile import TableSection
 
@@ -30,16 +30,9 @@ _PATIENCE_S = 2 * MOST_S
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A stretch of time under one condition.
+    """A stretch of time under one condition."""
 
-    Attributes
-    ----------
-    name : str
-        'calm', 'stalled' (the nearest coordinator stalls) or 'farther' (all distances are `factor` times as long).
-    seconds : float
-    factor : float
-    """
-
+    #: 'calm', 'stalled' (the nearest coordinator stalls) or 'farther' (all distances are `factor` times as long)
     name: str
     seconds: float
     factor: float = 1.0
@@ -58,24 +51,14 @@ TIMEOUTS: Mapping[str, Callable[[], Timeout]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TimeoutTrial:
-    """The experiment: each time-out runs the schedule, in random order.
-
-    Attributes
-    ----------
-    setups : mapping of str to Setup
-    threads : int
-        Synchronous clients, each with one request at a time.
-    schedule : tuple of Phase
-    timeouts : mapping of str to callable
-        As `TIMEOUTS`.
-    """
+@dataclass(frozen=True)
+class TimeoutExperiment(Experiment):
+    """Each time-out runs the schedule, in random order."""
 
     setups: Mapping[str, Setup]
-    threads: int = 20
+    threads: int = 20  # synchronous clients, each with one request at a time
     schedule: tuple[Phase, ...] = SCHEDULE
-    timeouts: Mapping[str, Callable[[], Timeout]] = field(default_factory=lambda: TIMEOUTS)
+    timeouts: Mapping[str, Callable[[], Timeout]] = field(default_factory=lambda: TIMEOUTS)  # as `TIMEOUTS`
 
     def notes(self) -> dict[str, Any]:
         """Return threads, schedule and time-outs."""
@@ -85,19 +68,20 @@ class TimeoutTrial:
             "timeouts": list(self.timeouts),
         }
 
-    def rows(self, setup: str) -> int:
+    def points(self) -> list[str]:
+        """Return the names of the time-outs."""
+        return list(self.timeouts)
+
+    def rows(self) -> int:
         """Return how many rows a cluster start gives: one per time-out and phase."""
         return len(self.timeouts) * len(self.schedule)
 
-    def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Run the schedule with each time-out.
 
-        Returns
-        -------
-        iterator of dict
-            timeout, phase, place (of the phase, from 1), seconds; requests (that began in the phase), unanswered,
-            expired (attempts given up), latency_ms (mean over all, those without an answer at what they waited),
-            p50_ms, p99_ms, longest_ms.
+        A row has timeout, phase, place (of the phase, from 1), seconds; requests (that began in the phase), unanswered,
+        expired (attempts given up), latency_ms (mean over all, those without an answer at what they waited), p50_ms,
+        p99_ms, longest_ms.
         """
         session = cluster.connect()
         try:
@@ -105,9 +89,8 @@ class TimeoutTrial:
             ask = _asking(session, cluster)
             for key in range(_KEYS):  # a connection's first requests are not of the experiment
                 ask(key, key % len(cluster.addresses), _PATIENCE_S, lambda _: None)
-            names = list(self.timeouts)
-            for place in rng.permutation(len(names)):
-                yield from self._measure_timeout(names[place], cluster, ask)
+            for name in in_random_order(self.points(), rng):
+                yield from self._measure_timeout(name, cluster, ask)
         finally:
             session.cluster.shutdown()
 
@@ -142,7 +125,7 @@ class TimeoutTrial:
 
 
 def _asking(session: Session, cluster: DistantCluster) -> Callable[[int, int, float, Callable[[float], None]], None]:
-    """Return what reads a row, by its number, through a coordinator: as `retrying.Ask` behind that."""
+    """Return what reads a row, by its number, through a coordinator: as `retries.Ask` behind that."""
     read = session.prepare(f"SELECT * FROM {cluster.keyspace}.usertable WHERE y_id = ?")
     read.consistency_level = ConsistencyLevel.name_to_value[_LEVEL]
     by_address = {host.address: host for host in session.hosts}

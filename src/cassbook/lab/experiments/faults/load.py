@@ -78,7 +78,7 @@ def outcome_of(error: BaseException) -> int:
 
 
 class Sender(Protocol):
-    """Whatever sends requests at levels of its own choice: an `Adviser`, or `naive.Switch`."""
+    """Whatever sends requests at levels of its own choice: an `Adviser`, or `actors.Switch`."""
 
     def execute_async(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
         """Send a request; what is returned is the driver's future, or has it as `future`."""
@@ -86,19 +86,12 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What some requests have in common.
-
-    Attributes
-    ----------
-    setting : Setting
-    driver : str
-        One of `drivers.DRIVERS`.
-    table : str
-        Name of the table, in the load's keyspace.
-    """
+    """What some requests have in common."""
 
     setting: Setting
+    #: One of `drivers.DRIVERS`.
     driver: str
+    #: Name of the table, in the load's keyspace.
     table: str
 
 
@@ -117,31 +110,10 @@ class _Rows:
 class FaultLoad:
     """Requests of all variants, in turn at a steady rate, or each in a closed loop; within a `with` block.
 
-    Parameters
-    ----------
-    session : Session
-        Of `drivers.connected`.
-    keyspace : str
-    variants : sequence of Variant
-    keys : int
-        Rows of each variant.
-    read_share : float
-    rng : numpy.random.Generator
-    before_s : float
-        For so long requests are made before the time begins that is counted from `begun_s`.
-    senders : mapping of int to (Sender, Sender), optional
-        Who sends the reads and the writes of a variant, by its number, in place of the driver at its setting's levels.
-    rate_per_s : float, optional
-        Of all together.
-    threads : int, optional
-        In its place, in a closed load: so many requests of each variant are always under way.
-
-    Attributes
-    ----------
-    begun_s : float
-        When the schedule begins, on `time.perf_counter`.
-    held_up : int
-        Writes that were due while every row of their variant was being written; they were not sent.
+    The session is one of `drivers.connected`; each variant has rows of so many keys. Requests are made for `before_s`
+    before the time begins that is counted from `begun_s`. `senders` send the reads and the writes of a variant, by its
+    number, in place of the driver at its setting's levels. `rate_per_s` is of all together; with `threads` in its place
+    the load is closed: so many requests of each variant are always under way.
     """
 
     def __init__(
@@ -164,8 +136,8 @@ class FaultLoad:
         self._stop = threading.Event()
         self._failure: BaseException | None = None
         self._pacer = threading.Thread(target=self._pace, name="faults-pacer", daemon=True)
-        self.begun_s = float("nan")
-        self.held_up = 0
+        self.begun_s = float("nan")  # when the schedule begins, on `time.perf_counter`
+        self.held_up = 0  # writes that were due while every row of their variant was being written; they were not sent
 
     def _prepared(self, keyspace: str, number: int, variant: Variant, keys: int) -> _Rows:
         table = f"{keyspace}.{variant.table}"
@@ -185,10 +157,7 @@ class FaultLoad:
     def fill(self) -> pd.DataFrame:
         """Write version 1 of every row at ALL; the writes, as the checker has them, times on `time.perf_counter`.
 
-        Raises
-        ------
-        LaboratoryError
-            If one cannot be written.
+        Raise LaboratoryError if one cannot be written.
         """
         written = []
         for number, (variant, rows) in enumerate(zip(self._variants, self._rows, strict=True)):

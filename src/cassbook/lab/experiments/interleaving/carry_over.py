@@ -3,79 +3,48 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.experiments.experiment import Row, SideBySide
-from cassbook.lab.experiments.interleaving.loading import SHARES, Seen, compared, three_nodes, warmed_up
+from cassbook.lab.experiments.experiment import Row
+from cassbook.lab.experiments.interleaving.loader import SHARES, GroupExperiment, Loader, Seen, compared
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 
 
-@dataclass(frozen=True, slots=True)
-class CarryOver:
-    """The experiment.
+@dataclass(frozen=True)
+class CarryOverExperiment(GroupExperiment):
+    """Slices so long that what was before is forgotten at their end; their beginning is looked at in bins."""
 
-    Attributes
-    ----------
-    setups : mapping of str to SideBySide
-    threads : tuple of int
-    slice_s, bin_s : float
-        Slices are so long that what was before is forgotten at their end; their beginning is looked at in bins.
-    rounds : int
-        Each level follows each other one half as often.
-    records : int
-    ramp_s : float
-    """
-
-    setups: Mapping[str, SideBySide] = field(default_factory=three_nodes)
     threads: tuple[int, ...] = (10, 100, 500, 1000)
     slice_s: float = 3.0
     bin_s: float = 0.05
-    rounds: int = 6
-    records: int = 100_000
+    rounds: int = 6  # each level follows each other one half as often
     ramp_s: float = 0.4
 
-    def notes(self) -> dict[str, Any]:
-        """Return every number."""
-        names = ("threads", "slice_s", "bin_s", "rounds", "records", "ramp_s")
-        return {name: getattr(self, name) for name in names}
+    def points(self) -> list[tuple[str, int]]:
+        """Return the operation and threads of each group."""
+        return list(itertools.product(SHARES, self.threads))
 
-    def rows(self, setup: str) -> int:
-        """Return how many groups a cluster start has."""
-        return len(SHARES) * len(self.threads)
+    def group(self, loader: Loader, point: tuple[str, int], rng: np.random.Generator) -> Row:
+        """Measure a group.
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
-        """Measure all groups, in random order.
-
-        Returns
-        -------
-        iterator of dict
-            panel, operation (READ, UPDATE, MIX), threads, n, errors, guard_ms and counted_ms (what the rule gives for
-            the slowest level's latency here); and a table, bins: level, after (the level before), bin_ms (since the
-            change), n, latency_ms (mean of those sent in it).
+        The row has operation (READ, UPDATE, MIX), threads, n, errors, guard_ms and counted_ms (what the rule gives for
+        the slowest level's latency here); and a table, bins: level, after (the level before), bin_ms (since the
+        change), n, latency_ms (mean of those sent in it).
         """
-        groups = list(itertools.product(SHARES, self.threads))
-        with warmed_up(cluster, self.records, rng) as loader:
-            for number, place in enumerate(rng.permutation(len(groups))):
-                operation, threads = groups[place]
-                levels = compared(operation)
-                alternation = Alternation(
-                    len(levels), self.slice_s * self.rounds, (int(rng.integers(1 << 31)),), (0.0, self.slice_s)
-                )
-                loader.settle()
-                seen = loader.run(
-                    operation, list(levels.values()), threads, Bound(self.ramp_s, alternation=alternation)
-                )
-                failed = int((~seen.operations["ok"]).sum())
-                row: Row = {"panel": number, "operation": operation, "threads": threads}
-                row |= {"n": len(seen.operations), "errors": failed} | self._rule(seen, len(levels))
-                yield row | {"bins": self._bins(seen, list(levels))}
+        operation, threads = point
+        levels = compared(operation)
+        alternation = Alternation(
+            len(levels), self.slice_s * self.rounds, (int(rng.integers(1 << 31)),), (0.0, self.slice_s)
+        )
+        loader.settle()
+        seen = loader.run(operation, list(levels.values()), threads, Bound(self.ramp_s, alternation=alternation))
+        failed = int((~seen.operations["ok"]).sum())
+        row: Row = {"operation": operation, "threads": threads, "n": len(seen.operations), "errors": failed}
+        return row | self._rule(seen, len(levels)) | {"bins": self._bins(seen, list(levels))}
 
     @staticmethod
     def _rule(seen: Seen, variants: int) -> Row:
@@ -104,8 +73,3 @@ class CarryOver:
         )
         by = table.groupby(["level", "after", "bin_ms"], sort=True)["latency_ms"]
         return by.agg(n="size", latency_ms="mean").round(4).reset_index()
-
-
-def carry_over() -> CarryOver:
-    """Return the experiment as the catalogue has it."""
-    return CarryOver()

@@ -49,12 +49,8 @@ class Answer:
 class Oracle:
     """A client of the nodes' predictors.
 
-    Parameters
-    ----------
-    java_home, lib : Path
-        A Java, and the release's jars: answers are objects of its classes.
-    ports : sequence of int
-        Of the nodes' MBeans, on loopback.
+    It needs a Java, and the release's jars (`lib`): answers are objects of its classes. `ports` are those of the nodes'
+    MBeans, on loopback.
     """
 
     def __init__(self, java_home: Path, lib: Path, ports: Sequence[int]) -> None:
@@ -68,14 +64,8 @@ class Oracle:
             self._child.ask((port, latencies, trials), None)
 
     def ask(self, node: int, questions: Sequence[Question]) -> list[Answer]:
-        """Ask node `node`, from 1.
-
-        Raises
-        ------
-        NothingLogged
-            If it has nothing to answer from.
-        LaboratoryError
-            If it does not answer otherwise, with what it says.
+        """Ask node `node`, from 1. Raise NothingLogged if it has nothing to answer from, LaboratoryError with what it
+        says otherwise.
         """
         answers: list[Answer] = self._child.ask((self._ports[node - 1], list(questions)), None)
         return answers
@@ -84,11 +74,7 @@ class Oracle:
         """Ask every node, by its number; nodes that have nothing to answer from are left out.
 
         A thread of the study's load keeps to one node, chosen at random, so that few threads may leave some nodes out.
-
-        Raises
-        ------
-        NothingLogged
-            If no node has anything to answer from.
+        Raise NothingLogged if no node has anything to answer from.
         """
         answers: dict[int, list[Answer]] = {}
         for node in range(1, len(self._ports) + 1):

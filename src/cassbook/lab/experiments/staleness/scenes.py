@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,9 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.distances import Distances, Placement
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT, parse
-from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.distant import DistantCluster, broadcast_address
-from cassbook.lab.experiments.experiment import AnySetup, Row, Setup
-from cassbook.lab.experiments.staleness import tracing
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
+from cassbook.lab.experiments.staleness import traces
 from cassbook.lab.load.ycsb import create_keyspace
 
 #: One way between any two hosts, and from the first node to the third, ms: far above what a node takes.
@@ -45,49 +44,43 @@ _NODES = 3
 _WRITER, _OTHER, _LATE = 1, 2, 3
 
 
-@dataclass(frozen=True, slots=True)
-class ScenesTrial:
-    """The experiment.
+def _late() -> dict[str, Setup]:
+    """Three nodes behind a relay."""
+    return {"late": Setup(Placement(parse("{[C, (R1..R3)]}"), ("datacenter1",), Distances("late", {})))}
 
-    Attributes
-    ----------
-    repeats : int
-        Of each scene but the hint's, which takes half a minute.
-    """
 
+@dataclass(frozen=True)
+class ScenesExperiment(Experiment):
+    """Scenes, each played `repeats` times but the hint's, which takes half a minute."""
+
+    setups: Mapping[str, Setup] = field(default_factory=_late, kw_only=True)
     repeats: int = _REPEATS
-
-    @property
-    def setups(self) -> Mapping[str, AnySetup]:
-        """Three nodes behind a relay."""
-        return {"late": Setup(Placement(parse("{[C, (R1..R3)]}"), ("datacenter1",), Distances("late", {})))}
 
     def notes(self) -> dict[str, Any]:
         """Return how far hosts are apart, which way is late, and what nodes call each other."""
         names = [broadcast_address(node) for node in range(1, _NODES + 1)]
-        return {
-            "way_ms": WAY_MS, "late_ms": LATE_MS, "late": [_WRITER, _LATE], "addresses": names, "repeats": self.repeats,
+        return super().notes() | {
+            "way_ms": WAY_MS, "late_ms": LATE_MS, "late": [_WRITER, _LATE], "addresses": names,
         }  # fmt: skip
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives: one per scene and repeat."""
-        return len(_SCENES) * self.repeats + 1
+    def points(self) -> list[str]:
+        """Return the names of the scenes, repeated, without the hint's."""
+        return [name for name in _SCENES for _ in range(self.repeats)]
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def rows(self) -> int:
+        """Return how many rows a cluster start gives: one per scene and repeat, and the hint's."""
+        return len(self.points()) + 1
+
+    def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Play each scene several times, in random order, and the hint's at last.
 
-        Returns
-        -------
-        iterator of dict
-            One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
+        One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
         """
-        assert isinstance(cluster, DistantCluster)  # noqa: S101 - of these setups
         stage = _Stage(cluster)
         try:
-            names = [name for name in _SCENES for _ in range(self.repeats)]
-            for panel, place in enumerate(rng.permutation(len(names)), 1):
-                yield {"panel": panel, "scene": names[place]} | stage.play(_SCENES[names[place]])
-            yield {"panel": len(names) + 1, "scene": "hint"} | stage.play(_hint)
+            for panel, name in enumerate(in_random_order(self.points(), rng), 1):
+                yield {"panel": panel, "scene": name} | stage.play(_SCENES[name])
+            yield {"panel": self.rows(), "scene": "hint"} | stage.play(_hint)
         finally:
             stage.close()
 
@@ -102,7 +95,7 @@ class _Stage:
         links = {(a, b): Link(WAY_MS) for a in hosts for b in hosts if a != b}
         self._links = links | {(labels[_WRITER - 1], labels[_LATE - 1]): Link(LATE_MS)}
         self.session = cluster.connect()
-        tracing.keep_everywhere(self.session, cluster.replication)
+        traces.keep_everywhere(self.session, cluster.replication)
         self._write, self._read = _create(self.session, cluster)
         self._hosts = {host.endpoint.address: host for host in self.session.cluster.metadata.all_hosts()}
         self._requests: list[tuple[Any, ...]] = []
@@ -153,7 +146,7 @@ class _Stage:
 
     def _events(self, requests: pd.DataFrame) -> pd.DataFrame:
         ids = [uuid.UUID(name) for name in requests["session_id"] if name]
-        rows = tracing.events(self.session, ids)
+        rows = traces.events(self.session, ids)
         nodes = {address: number for number, address in enumerate(self.cluster.broadcast_addresses, 1)}
         return pd.DataFrame(
             [(str(row.session_id), nodes[row.source], row.source_elapsed, row.activity) for row in rows],
@@ -238,6 +231,6 @@ def _until(there: Callable[[], bool], otherwise: str) -> None:
 _SCENES: Mapping[str, Callable[[_Stage], None]] = {"repair": _repair, "naive": _naive, "safe": _safe}
 
 
-def scenes() -> ScenesTrial:
+def scenes() -> ScenesExperiment:
     """Play the scenes."""
-    return ScenesTrial()
+    return ScenesExperiment()

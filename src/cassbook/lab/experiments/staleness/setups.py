@@ -7,9 +7,9 @@ from cassbook.deployment.link import NONE, Link
 from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import Spec
 from cassbook.lab.experiments.experiment import Setup, SideBySide
-from cassbook.lab.experiments.staleness.oracle_trial import OracleTrial, StudySetup, StudySideBySide
-from cassbook.lab.experiments.staleness.panels import StalenessTrial
-from cassbook.lab.experiments.staleness.study import StudyTrial
+from cassbook.lab.experiments.staleness.oracle_experiment import OracleExperiment, StudySetup, StudySideBySide
+from cassbook.lab.experiments.staleness.panels import StalenessExperiment
+from cassbook.lab.experiments.staleness.study import StudyExperiment
 
 HERE = "here"
 #: Regions of the 2021 paper, from its Table 1.
@@ -46,10 +46,10 @@ def waits_ms(placement: Placement) -> tuple[float, ...]:
 
 def _replicas(
     n: int, notation: str, regions: tuple[str, ...], threads: tuple[int, ...], seconds: float, traced: int
-) -> StalenessTrial:  # fmt: skip
+) -> StalenessExperiment:  # fmt: skip
     far = beside_every_node(notation, regions)
     near = SideBySide(Spec(nodes=n, replication_factor=n))
-    return StalenessTrial(
+    return StalenessExperiment(
         {"near": near, "far": Setup(far)},
         {"near": _NEAR_MS, "far": waits_ms(far)},
         threads,
@@ -58,17 +58,17 @@ def _replicas(
     )
 
 
-def three() -> StalenessTrial:
+def three() -> StalenessExperiment:
     """Probe three replicas, at rest and under load."""
     return _replicas(3, "{C}, ({R1}, {R2}, {R3})", REGIONS[:3], (0, 100), 20.0, 3)
 
 
-def five() -> StalenessTrial:
+def five() -> StalenessExperiment:
     """Probe five replicas at rest; nothing is traced, for tracing on five nodes is a load of its own on two cores."""
     return _replicas(5, "{C}, ({R1}, {R2}, {R3}, {[R4], [R5]})", REGIONS, (0,), 10.0, 0)
 
 
-def study() -> StudyTrial:
+def study() -> StudyExperiment:
     """Measure latency without distance, with 1 ms between all nodes, and with two nodes in each of four regions.
 
     The study does not say how it emulated distance.
@@ -77,7 +77,7 @@ def study() -> StudyTrial:
     apart = Distances("1 ms between all nodes", {("ccm", "ccm"): Link(0.5)})
     options = {"start_rpc": True}  # without Thrift, 2.1's cassandra-stress cannot make its table
     heap_mb = 512
-    return StudyTrial(
+    return StudyExperiment(
         {
             "none": SideBySide(Spec(8, 3, heap_mb, options)),
             "1-ms": Setup(placed(parse(eight), ("ccm",), apart), options, heap_mb, 3),
@@ -86,11 +86,11 @@ def study() -> StudyTrial:
     )
 
 
-def oracle() -> OracleTrial:
+def oracle() -> OracleExperiment:
     """Ask Cassandra 1.2's predictor, and measure its reads."""
     far = beside_every_node(_PAIRS, REGIONS)
     heap_mb = 512
-    return OracleTrial(
+    return OracleExperiment(
         {"none": StudySideBySide(Spec(8, 3, heap_mb)), "regions": StudySetup(far, {}, heap_mb, 3)},
         {"none": _NEAR_MS, "regions": _PAIRS_MS},
     )

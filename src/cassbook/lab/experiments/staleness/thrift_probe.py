@@ -21,7 +21,7 @@ import pandas as pd
 
 from cassbook.core.errors import InputError
 from cassbook.lab.engine.thrift import StudyCluster, client, interface
-from cassbook.lab.experiments.staleness.probe import History, Panel
+from cassbook.lab.experiments.staleness.light_probe import History, Panel
 from cassbook.staleness.checker import READS, WRITES
 
 COLUMN = b"version"
@@ -32,15 +32,8 @@ _SPREAD_S = 1.0  # rows do not begin all at once
 class ThriftProbe:
     """Rows on a cluster of 1.2; as many panels as wanted, one after the other, each on rows of its own.
 
-    For each node as the writer's coordinator, and each node as a row's first replica, it has one row, or more.
-
-    Parameters
-    ----------
-    cluster : StudyCluster
-        Ready, two nodes at least.
-    keyspace, table : str
-        As made by `StudyCluster.create`.
-    rng : numpy.random.Generator
+    For each node as the writer's coordinator, and each node as a row's first replica, it has one row, or more. The
+    cluster is ready and has two nodes at least, the table is made by `StudyCluster.create`.
     """
 
     def __init__(self, cluster: StudyCluster, keyspace: str, table: str, rng: np.random.Generator) -> None:
@@ -57,25 +50,10 @@ class ThriftProbe:
             pool.close()
 
     def run(self, panel: Panel, seconds: float) -> tuple[History, dict[str, tuple[str, ...]]]:
-        """Probe for so long.
+        """Probe for so long; return the history, and the rows' replicas by key.
 
-        Parameters
-        ----------
-        panel : Panel
-            `probers` is the number of rows for each pair of writer and first replica. With `traced` all of them are:
-            they write at ALL, and what they see is not counted.
-        seconds : float
-
-        Returns
-        -------
-        History
-        dict
-            Replicas by key.
-
-        Raises
-        ------
-        LaboratoryError
-            If a row cannot go on.
+        `probers` of the panel is the number of rows for each pair of writer and first replica. With `traced` all of
+        them are: they write at ALL, and what they see is not counted. Raise LaboratoryError if a row cannot go on.
         """
         rows = self._rows(panel.probers)
         over = threading.Event()

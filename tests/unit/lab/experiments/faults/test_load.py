@@ -17,6 +17,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import OUTCOMES
 from cassbook.lab.experiments.faults.load import REQUESTS, FaultLoad, Variant, outcome_of
 from cassbook.staleness.checker import judge
+from tests.helpers.waiting import wait_until
 
 VARIANTS = [
     Variant(setting(name), driver, "default") for name, driver in (("ONE/ONE", "default"), ("2R-2W", "next_host"))
@@ -184,18 +185,23 @@ def test_no_row_has_two_writes_under_way():
     store = Store(holds=True)
     load = FaultLoad(store, "ks", VARIANTS[:1], 10, 0.5, np.random.default_rng(1), rate_per_s=1000.0)
     with load:
-        time.sleep(0.1)
+        wait_until(lambda: load.held_up > 10)
     assert sum(word == "UPDATE" for word, *_ in store.levels) == 10
-    assert load.held_up > 10
     with pytest.raises(LaboratoryError, match="the driver never settled"):
         load.check()
 
 
 def test_a_load_that_cannot_go_on_says_so(monkeypatch):
+    tried = threading.Event()
+
+    def fail(*_):
+        tried.set()
+        raise ZeroDivisionError("division by zero")
+
     load = FaultLoad(Store(), "ks", VARIANTS, 10, 0.5, np.random.default_rng(1), rate_per_s=1000.0)
-    monkeypatch.setattr(load, "_send", lambda *_: 1 / 0)
+    monkeypatch.setattr(load, "_send", fail)
     with load:
-        time.sleep(0.05)
+        assert tried.wait(60)
     with pytest.raises(LaboratoryError, match="cannot go on: division by zero"):
         load.check()
     assert threading.active_count() < 20

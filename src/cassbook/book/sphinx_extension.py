@@ -1,0 +1,72 @@
+"""A Sphinx extension for the whole book: reading by two processes, scripts that pages do without, texts to search.
+
+* Pages are read and written by two processes. Jupyter Book has no option for it. Three of the extensions that it loads
+  do not say whether pages may be read so; they do nothing while pages are read.
+* Thebe is loaded by the theme even where it is switched off: it names a content network in every page and declares its
+  constants twice, which is an error in the browser. Jupyter Book loads every script of the static folder on every page;
+  plotly has millions of bytes, and pages with plots name it where they draw.
+* The text of all pages is in one script, from which the search quotes. A page that is opened from a disk may not fetch
+  another, so the search would list titles alone there (`book/static/search-excerpts.js`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+
+NAME = "_static/texts.js"
+_PROCESSES = 2
+_SILENT = ("sphinx_multitoc_numbering", "sphinx_jupyterbook_latex", "sphinx-mathjax-offline")
+_UNASKED = ("thebe", "plotly")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register with Sphinx: before anything is read, and after everything that adds scripts."""
+    app.connect("builder-inited", _begin)
+    app.connect("html-page-context", _without, priority=900)
+    app.connect("html-page-context", _keep)
+    app.connect("build-finished", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _begin(app: Any) -> None:
+    for name in _SILENT:
+        app.extensions[name].parallel_read_safe = True
+    app.parallel = _PROCESSES
+
+
+def _unasked(script: Any) -> bool:
+    said = f"{script.filename} {script.attributes.get('body', '')}".lower()
+    return any(name in said for name in _UNASKED)
+
+
+def _without(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    context["script_files"] = [script for script in context["script_files"] if not _unasked(script)]
+
+
+def _kept(app: Any, page: str) -> Path:
+    """Where the text of a page is kept: pages may be written by several processes."""
+    return Path(app.doctreedir) / "texts" / f"{page}.txt"
+
+
+def _keep(app: Any, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    if doctree is not None:
+        _kept(app, page).parent.mkdir(parents=True, exist_ok=True)
+        _kept(app, page).write_text(text_of(doctree), encoding="utf-8")
+
+
+def _write(app: Any, error: Exception | None) -> None:
+    pages = sorted(page for page in app.env.found_docs if _kept(app, page).is_file())
+    if error is None and pages:
+        texts = {page: _kept(app, page).read_text(encoding="utf-8") for page in pages}
+        script = f"window.cassbookTexts = {json.dumps(texts, ensure_ascii=False)};\n"
+        (Path(app.outdir) / NAME).write_text(script, encoding="utf-8")
+
+
+def text_of(doctree: nodes.document) -> str:
+    """Return the words of a page, without HTML that stands in it as it is."""
+    words = (node.astext() for node in doctree.findall(nodes.Text) if not isinstance(node.parent, nodes.raw))
+    return " ".join(" ".join(words).split())
