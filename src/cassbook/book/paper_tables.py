@@ -20,7 +20,7 @@ from cassbook.latency import (
     validation,
 )
 from cassbook.latency.mixing import mix_label
-from cassbook.shown.tables import Format, formatted, intervals
+from cassbook.shown.tables import Format, formatted, intervals, titled
 
 #: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`);
 #: and behind one of cells with any other mark.
@@ -141,24 +141,28 @@ def measured_deviations(source: Source, order: int = 4) -> pd.DataFrame:
     return validation.deviations(estimated(source, shares, order), source.mixed_stats)
 
 
-def _in_words(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Write a ranking for readers: index `keys`; ranking, distinguishable in words, p."""
+def rankings_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `rankings` or `setting_rankings` in words: distinguishable is 'yes', 'no' or 'unknown'."""
     words = {True: "yes", False: "no", None: "unknown"}
-    distinguishable = [words[value] for value in table["distinguishable"]]
-    p = table["p_value"].map(p_text).astype(str)
-    return table.assign(distinguishable=distinguishable, p=p).drop(columns=["p_value", "order"]).set_index(keys)
+    shown = titled(
+        table, {"ranking": ("ranking", ""), "distinguishable": ("distinguishable", ""), "p_value": ("p", p_text)}
+    )
+    return shown.assign(distinguishable=[words[value] for value in table["distinguishable"]])
 
 
 def rankings(source: Source) -> pd.DataFrame:
     """Return the order of the levels by mean latency, and whether it is distinguishable from noise (see
     `ranking.levels`).
 
-    Index operation, threads; columns ranking, distinguishable ('yes', 'no', 'unknown') and p, the largest
-    adjusted p-value of two neighbours.
+    Returns
+    -------
+    DataFrame
+        Index operation, threads; columns ranking, distinguishable (None where unknown) and p_value, the largest
+        adjusted one of two neighbours.
     """
     needs.levels(source)
     cells = None if source.run is None else source.cell_stats
-    return _in_words(ranking.levels(source.level_stats, cells), ["operation", "threads"])
+    return ranking.levels(source.level_stats, cells).set_index(["operation", "threads"]).drop(columns="order")
 
 
 def setting_rankings(source: Source) -> pd.DataFrame:
@@ -167,7 +171,7 @@ def setting_rankings(source: Source) -> pd.DataFrame:
     """
     needs.mixes(source)
     cells = None if source.run is None else source.cell_stats
-    return _in_words(ranking.settings(source.mixed_stats, cells), ["read_share", "threads"])
+    return ranking.settings(source.mixed_stats, cells).set_index(["read_share", "threads"]).drop(columns="order")
 
 
 def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:

@@ -233,8 +233,8 @@ def over_scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index 'printed' and the scales; columns terms in words, r_squared (NaN for the printed), signs_agree ('4 of 4':
-        of the slopes).
+        Index 'printed' and the scales; columns terms in words, r_squared and signs_agree (of how many slopes; both
+        NaN for the printed).
     """
     numbers = printed(equation)
     rows = {}
@@ -243,8 +243,8 @@ def over_scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
         slopes = fit.coefficients.to_numpy()[1:]
         agree = int((np.sign(slopes) == np.sign(numbers.to_numpy()[1:])).sum())
         named = fit.coefficients.rename(TITLES).to_dict()
-        rows[scale] = named | {"r_squared": fit.r_squared, "signs_agree": f"{agree} of {slopes.size}"}
-    first = dict(zip(rows["0 to 1"], numbers, strict=False)) | {"r_squared": np.nan, "signs_agree": ""}
+        rows[scale] = named | {"r_squared": fit.r_squared, "signs_agree": agree}
+    first = dict(zip(rows["0 to 1"], numbers, strict=False)) | {"r_squared": np.nan, "signs_agree": np.nan}
     return pd.DataFrame({"printed": first} | rows).T
 
 

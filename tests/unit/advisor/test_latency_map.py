@@ -234,7 +234,7 @@ def test_the_command_line_advises_from_a_recorded_run():
         (["--threads", "100", "--reads", "0.5", "--replication", "5"], "was measured with replication 3, not 5"),
         (
             ["--map", "--replication", "5"],
-            "`cassbook stale --run stale-five-2.1.20 --r 1 --w 3 --t 100` says how stale",
+            "`cassbook stale --run stale-five-2.1.20 --r 1 --w 3 --t 100`",
         ),
         (["--map", "--replication", "5"], '`cassbook deploy "{[C], ([R1..R5])}" --replication 5` says what each level'),
         (["--map", "--replication", "2"], "`cassbook predict --run calibration-5.0.9 --replication 2` predicts"),

@@ -504,7 +504,7 @@ def test_a_run_without_reads_and_writes_alone_is_answered_for():
     ("arguments", "message"),
     [
         (["--run", "nowhere"], "nowhere: there is no record"),
-        (["--id", "g20-speed"], "there is no 'g20-speed'; the nearest are g20-speedup"),
+        (["--id", "g20-speed"], "'g20-speed'; the nearest are g20-speedup"),
         (["--paper", "g19"], "'g19' is unknown; use one of g20, pbs, g21, thesis, d16"),
     ],
 )

@@ -31,7 +31,7 @@ def executed(monkeypatch, tmp_path):
     ("arguments", "message"),
     [
         (["latncy"], "there is no 'latncy'; use one of adapting, "),
-        (["latency", "-p", "recordde=mine"], "latency: no parameter recordde; it has recorded, today, fresh"),
+        (["latency", "-p", "recordde=mine"], "recordde; it has recorded, today, fresh"),
         (["queueing-model", "-p", "recorded=mine"], "queueing-model: no parameter recorded; it has none"),
         (["cold-start", "-p", "threads=many"], "threads=many: must be like the default, 500"),
         (["cold-start", "-p", "threads"], "must be NAME=VALUE"),

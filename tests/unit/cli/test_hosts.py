@@ -80,7 +80,7 @@ def test_contact_points(text, expected):
         ("a b", "is no HOST"),
         ("a:0", "1 to 65535"),
         ("a:70000", "1 to 65535"),
-        ("a:9042,b:9142", "one port for all nodes is supported, got 9042, 9142"),
+        ("a:9042,b:9142", "got 9042, 9142"),
     ],
 )
 def test_contact_points_that_are_none(text, said):
@@ -109,7 +109,7 @@ def test_keyspaces_that_cannot_be(name):
         (["--yes"], "--yes: needs --hosts"),
         (["--at-most-mb", "0"], "--at-most-mb: needs --hosts"),
         (["--clients", "tcp://10.0.0.9:8786"], "--clients: needs --hosts"),
-        (["--hosts", "a", "--clients", "10.0.0.9"], "is no address of a Dask scheduler; give tcp://HOST:PORT"),
+        (["--hosts", "a", "--clients", "10.0.0.9"], "give tcp://HOST:PORT"),
         (["--hosts", "a", "--clients-tls-ca", "ca.pem"], "--clients-tls-ca: needs --clients"),
         (["--hosts", "a", "--clients", "tls://10.0.0.9:1"], "--clients-tls-ca: is missing"),
         (["--hosts", "a", "--tls-skip-hostname"], "--tls-skip-hostname: needs --tls"),

@@ -61,7 +61,7 @@ def test_a_table_of_ones_own(tmp_path):
         ("from,to,rtt_ms\na,b,\n", "line 2: has no round-trip time"),
         ("from,to,rtt_ms\na,,3\n", "line 2: to is empty"),
         ("from,to,rtt_ms\na,b,3\na,b,4\n", "line 3: a to b stands twice"),
-        ("from,to,rtt_ms,jitter_ms\na,b,3,2\n", "line 2: jitter: 2 ms is not between 0 and the delay, 1.5 ms"),
+        ("from,to,rtt_ms,jitter_ms\na,b,3,2\n", "line 2: jitter: 2 ms .*the delay, 1.5 ms"),
         ("from,to,rtt_ms,mbit_per_s\na,b,3,0\n", "line 2: bandwidth: 0 Mbit/s"),
         ("from,to,rtt_ms,there_ms,back_ms\na,b,3,2,2\n", "line 2: rtt_ms is 3, there_ms and back_ms make 4"),
         ("from,to,there_ms,back_ms\na,b,3,\n", "line 2: there_ms and back_ms go together"),

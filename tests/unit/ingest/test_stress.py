@@ -211,8 +211,9 @@ def test_errors_are_counted_from_every_line_that_tells_of_them():
     ["total,interval_op_rate,interval_key_rate,latency,95th,99.9th,elapsed_time", "ops       ,    op/s,   key/s, mean"],
 )
 def test_a_log_of_a_release_before_2_1_is_refused_by_name(line):
+    lines = ["Created keyspaces. Sleeping 1s for propagation.", line, "22479,2247,2247,20.2,50.6,329.4,10", "END"]
     with pytest.raises(InputError, match=r"x\.log, line 2: .*before 2\.1"):
-        read_stress(["Created keyspaces.", line, "22479,2247,2247,20.2,50.6,329.4,10", "END"])
+        read_stress(lines)
 
 
 def test_the_command_refuses_and_reads(tmp_path):

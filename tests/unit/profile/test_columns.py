@@ -147,7 +147,7 @@ def test_a_type_of_ones_own_may_bear_such_a_name():
     ("change", "said"),
     [
         ({"operations": [{"kind": "INSERT", "share": 1, "statement": "BEGIN BATCH DELETE FROM t APPLY BATCH"}]},
-         "is a batch; batches are not measured: give each of its statements an operation of its own"),
+         "give each of its statements an operation of its own"),
         ({"operations": [{"kind": "READ", "share": 1, "statement": "BEGIN UNLOGGED BATCH\n APPLY BATCH"}]},
          "is a batch; batches are not measured"),
         ({"create": ["CREATE MATERIALIZED VIEW v AS SELECT a FROM t"]}, "tables with views are not measured"),

@@ -289,14 +289,14 @@ def test_slowdown_changes_what_a_processor_can_do():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: simulate(10, "ALL", nodes=2), r"replication: 3 replicas do not fit on 2 nodes; use 1 to 2"),
-        (lambda: simulate(10, 4), r"read: waits for 4 of 4 replicas that it asks; use 1 <= waits <= asked <= 3"),
+        (lambda: simulate(10, "ALL", nodes=2), r"replication: 3 .*2 nodes; use 1 to 2"),
+        (lambda: simulate(10, 4), r"read: waits for 4 .*use 1 <= waits <= asked <= 3"),
         (lambda: simulate(0, "ONE"), r"jobs: 0 and arrivals 0/s; give the one or the other"),
         (lambda: simulate(10, "ONE", demands=only_cpu(-1.0)), r"demands: read-local is -1\.0 ms; it must be 0 or more"),
-        (lambda: Demands({"read-local": 1.0}), r"demands: class 'read-remote' has none; give it in ms"),
+        (lambda: Demands({"read-local": 1.0}), r"demands: .*'read-remote'.*in ms"),
         (lambda: Demands({"read-loca": 1.0}), r"demands: there is no class 'read-loca'; use read-local, "),
         (lambda: Demands(dict.fromkeys(("read-local", "read-remote", "read-remote-ID"), 0.0)), r"zero everywhere"),
-        (lambda: paper.demands("TWO"), r"level: Table 2 has no 'TWO'; use one of ONE, QUORUM, ALL"),
+        (lambda: paper.demands("TWO"), r"level: .*'TWO'; use one of ONE, QUORUM, ALL"),
         (lambda: run(one_node(rate_per_s=1200.0), 0, MANY), r"more come than are served; lower the arrivals"),
         (lambda: Law("erlang", 1.5), r"erlang has a whole number of stages"),
         (lambda: Network((), 4, 3), r"operations: a request does something"),

@@ -97,6 +97,7 @@ def test_the_printed_coefficients_stand_beside_ours(mixes):
 def test_every_scale_and_every_reading(mixes):
     over = formulas.over_scales(mixes, "2")
     assert list(over.index) == ["printed", *formulas.SCALES]
+    assert over["signs_agree"].iloc[1:].between(0, 4).all()
     table = formulas.readings(mixes, "3", "0 to 1")
     assert len(table) == 24
     assert table["distance"].is_monotonic_increasing

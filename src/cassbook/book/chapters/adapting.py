@@ -361,7 +361,7 @@ def break_even(by_map: Mapping[str, pd.DataFrame], by_block: Mapping[str, Blocks
         "saves_percent": lambda table: (1 - table[payback.ADAPTIVE].min()) * PERCENT,
         "free_percent": lambda table: (1 - table[payback.FREE].min()) * PERCENT,
     }
-    rows = {}
+    rows: dict[str, dict[tuple[str, str], float]] = {}
     for label, table in by_map.items():
         row = rows[label] = {}
         for name, figure in figures.items():
@@ -385,7 +385,9 @@ def break_even_shown(by_map: Mapping[str, pd.DataFrame], by_block: Mapping[str, 
     }  # fmt: skip
     shown = {}
     for name, (title, spec) in columns.items():
-        words = formatted(table[name], lambda x, spec=spec: format(x, spec) if np.isfinite(x) else "never")
+        words = formatted(
+            pd.DataFrame(table[name]), lambda x, spec=spec: format(x, spec) if np.isfinite(x) else "never"
+        )
         shown[title] = words["value"] + " [" + words["least"] + ", " + words["most"] + "]"
     return pd.DataFrame(shown)
 

@@ -162,8 +162,8 @@ def choices(source: Source) -> pd.DataFrame:
     -------
     DataFrame
         Index mix ('reads 90 %'), most reads first; setting (2R-2W where no other's interval lies below 1), mean and
-        p99 (Estimate or None: multiples of 2R-2W's), stops (what it stops doing with one replica dead; '' if nothing),
-        tail (the fastest by p99; 2R-2W where no other's interval lies below 1).
+        p99 (Estimate or None: multiples of 2R-2W's), reads and writes (how many dead replicas each survives), tail (the
+        fastest by p99; 2R-2W where no other's interval lies below 1).
 
     Raises
     ------
@@ -176,8 +176,9 @@ def choices(source: Source) -> pd.DataFrame:
         of_mix = ratios.droplevel("operation")
         name, ratio = _fastest(of_mix["mean"])
         figures = {f: of_mix.loc[ratio, f] if ratio else None for f in ("mean", "p99")}
-        stopped = stops(*setting(name).survives(REPLICAS), 1)
-        rows[str(mix)] = {"setting": name, **figures, "stops": stopped, "tail": _fastest(of_mix["p99"])[0]}
+        reads, writes = setting(name).survives(REPLICAS)
+        tail = _fastest(of_mix["p99"])[0]
+        rows[str(mix)] = {"setting": name, **figures, "reads": reads, "writes": writes, "tail": tail}
     found = pd.DataFrame.from_dict(rows, orient="index").rename_axis("mix")
     return found.sort_index(key=lambda mixes: mixes.str.extract(r"(\d+)", expand=False).astype(int), ascending=False)
 
@@ -191,12 +192,17 @@ def _fastest(ratios: pd.Series) -> tuple[str, str | None]:
     return best.split("/", maxsplit=1)[0], best
 
 
+def _stops(row: Mapping[Any, Any]) -> str:
+    """Say what a setting of `choices` stops doing with one replica dead; '' if nothing."""
+    return stops(int(row["reads"]), int(row["writes"]), 1)
+
+
 def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
     """Return `choices` as the page shows it."""
     rows = [
         {
             "fastest strong setting": row["setting"], "mean, times 2R-2W's": _known(row["mean"]),
-            "p99, times 2R-2W's": _known(row["p99"]), "a dead replica": row["stops"].partition(" with ")[0],
+            "p99, times 2R-2W's": _known(row["p99"]), "a dead replica": _stops(row).partition(" with ")[0],
         }
         if row["setting"] != SAFE
         else {"fastest strong setting": f"none differs significantly from {SAFE}", "a dead replica": "stops nothing"}
@@ -259,8 +265,8 @@ def values(
         "most_setting": most["setting"], "most_mean": _known(most["mean"]), "most_p99": _known(most["p99"]),
         "safe_dead": _unanswered(safe), "dead_version": safe["dead_on"],
         "most_dead": _unanswered(dict(steps.loc[most["setting"]])),
-        "most_stops": most["stops"] or "goes on with a dead replica",
-        "gains": f"{len(gains)} of {len(chosen)}", "stopped": int((gains["stops"] != "").sum()),
+        "most_stops": _stops(most.to_dict()) or "goes on with a dead replica",
+        "gains": f"{len(gains)} of {len(chosen)}", "stopped": int((gains[["reads", "writes"]].min(axis=1) < 1).sum()),
         "tail_setting": str(tails.index[0]), "tail_mixes": f"{tails.iloc[0]} of {len(chosen)}",
         "tails": sum(isinstance(p99, Estimate) and p99.high < 1 for p99 in gains["p99"]),
         **{f"{setup}_fresh": share_text(weak[setup]) for setup in ("near", "far")},

@@ -1,12 +1,22 @@
-"""The ccm study's Figure 1 and its four ratios, next to ours."""
+"""The ccm study's Figure 1, drawn, and its four ratios, next to ours."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
+from matplotlib.figure import Figure
 
 from cassbook import published
+from cassbook.book import palette
+from cassbook.book.figure_style import (
+    done,
+    panels,
+)
 from cassbook.core.consistency import setting_waiting_for
+from cassbook.core.estimate import Estimate
 from cassbook.records.experiment import Results
+from cassbook.shown.tables import formatted
 from cassbook.staleness.ccm_study import SETTINGS, settings_of
 
 #: Who measured, by the beginning of a column's name.
@@ -36,26 +46,32 @@ def ratios(results: Results, figure: str = "mean") -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index (operation, worse, than); printed for means, and a column for each (setup, tool).
+    DataFrame
+        Index (operation, worse, than); printed for means, and a column of Estimates for each (setup, tool).
     """
     rows = {}
     column = "ms" if figure == "mean" else f"{figure}_ms"
     for row in published.table("pbs_ratios").to_dict("records"):
         operation = str(row["operation"]).lower()
         over, under = (settings_of(str(row[name])) for name in ("worse", "than"))
-        texts: dict[tuple[str, str], str] = {}
+        found: dict[tuple[str, str], float | Estimate] = {}
         if figure == "mean":
-            texts["the study", "printed"] = f"{row['ratio']:g}"
+            found["the study", "printed"] = float(row["ratio"])
         for setup, title in SETUPS.items():
             for tool, name in TOOLS.items():
                 conditions = over | {"setup": setup}, under | {"setup": setup}
-                ratio = results.ratio(f"{tool}_{operation}_{column}", *conditions)
-                texts[title, name] = f"{ratio:.2f}"
-        rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = texts
+                found[title, name] = results.ratio(f"{tool}_{operation}_{column}", *conditions)
+        rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = found
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["operation", "worse", "than"])
     table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
     return table
+
+
+def ratios_shown(results: Results, figure: str = "mean") -> pd.DataFrame:
+    """Return `ratios` in words."""
+    return formatted(
+        ratios(results, figure), lambda ratio: f"{ratio:.2f}" if isinstance(ratio, Estimate) else f"{ratio:g}"
+    )
 
 
 def values(results: Results) -> dict[str, object]:
@@ -82,3 +98,27 @@ def values(results: Results) -> dict[str, object]:
         "without": cluster["nodes"] - cluster["replication"],
         "each": len(printed) * len(SETUPS) * len(TOOLS) // len(OPERATIONS),
     }  # fmt: skip
+
+
+def study(results: Results) -> Figure:
+    """Draw the mean latency in each setting with intervals over cluster starts: one row per tool, one panel per
+    setup.
+    """
+    figure, axes = panels(len(TOOLS), len(SETUPS), width=3.6, height=2.8, sharey="col")
+    for row, (tool, name) in zip(axes, TOOLS.items(), strict=True):
+        table = latencies(results, tool)
+        for panel, (setup, title) in zip(row, SETUPS.items(), strict=True):
+            for offset, operation in ((-0.2, "read"), (0.2, "write")):
+                estimates: list[Any] = list(table.loc[[(setup, operation)]].to_numpy()[0])
+                places = [place + offset for place in range(len(estimates))]
+                values = [estimate.value for estimate in estimates]
+                below = [max(0.0, e.value - max(0.0, e.low)) for e in estimates]
+                above = [e.high - e.value for e in estimates]
+                label = OPERATIONS[operation]
+                panel.bar(places, values, 0.38, color=palette.OPERATIONS[operation.upper()], label=label,
+                          yerr=[below, above], capsize=2)  # fmt: skip
+            panel.set_xticks(range(len(SETTINGS)), [setting_waiting_for(r, w) for r, w in SETTINGS], rotation=45)
+            panel.set(title=f"{title}\n{name}", ylim=(0, None))
+        row[0].set_ylabel("mean latency, ms")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return done(figure)

@@ -1,13 +1,16 @@
-"""Tables of the chapter on Table V: as printed, measured deviations, orders and choices."""
+"""Tables and the figure of the chapter on Table V: as printed, measured deviations, orders and choices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
 
 from cassbook import published
-from cassbook.book import needs
+from cassbook.book import needs, palette
+from cassbook.book.figure_style import done, panels, setting_legend
 from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import by_workload, estimated, setting_rankings
 from cassbook.book.provenance import PUBLISHED, Source
@@ -128,3 +131,19 @@ def choice_values(right: pd.DataFrame, source: Source) -> dict[str, str]:
         "right": str(row["right"]), "certain": str(row["right where the winner is significant"]),
         "regret_mean": str(row["mean regret, %"]), "regret_worst": str(row["worst regret, %"]),
     }  # fmt: skip
+
+
+def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw Table V as a picture: deviation of the measurement from the estimate, by share of reads and setting."""
+    figure, axes = panels(1, len(deviations), sharey=True)
+    shares = sorted({round(100 * share) for df in deviations.values() for share in df["read_share"]})
+    for panel, (label, df) in zip(axes[0], deviations.items(), strict=True):
+        table = df.assign(reads=(100 * df["read_share"]).round().astype(int))
+        panel.axhline(0, color="grey", linewidth=0.8)
+        sns.stripplot(
+            table, x="reads", y="deviation_percent", hue="setting", dodge=True, order=shares, ax=panel,
+            palette=palette.SETTINGS, size=4, legend=False,
+        )  # fmt: skip
+        panel.set(title=label, xlabel="reads, % of operations", ylabel="measurement above estimate, %")
+    setting_legend(figure, "setting")
+    return done(figure)

@@ -166,8 +166,8 @@ def ratios_off(results: Results) -> pd.DataFrame:
 
 def windows_shown(results: Results) -> pd.DataFrame:
     """Return `windows` in words."""
-    words = formatted(windows(results), "+.1f")
-    return words.set_axis([f"{first:g} to {last:g} ms" for first, last in words.columns], axis=1)
+    names = [f"{first:g} to {last:g} ms" for first, last in itertools.pairwise(WINDOWS_MS)]
+    return formatted(windows(results), "+.1f").set_axis(names, axis=1)
 
 
 def windows(results: Results) -> pd.DataFrame:

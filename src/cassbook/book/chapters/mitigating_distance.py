@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -15,6 +16,7 @@ from cassbook.deployment.notation import parse
 from cassbook.records import distance_experiments
 from cassbook.records.distance_experiments import DISTANCE_QUESTIONS
 from cassbook.records.experiment import Results
+from cassbook.shown.tables import titled
 
 #: The experiments at a distance, and their records without the version.
 EXPERIMENTS = tuple(DISTANCE_QUESTIONS)
@@ -56,20 +58,25 @@ def under_load(results: Results, values: Sequence[str] = ("latency_ms", "through
 
     Returns
     -------
-    DataFrame of str
-        Means over cluster starts with their intervals.
+    DataFrame
+        Means over cluster starts (Estimate); NaN where a condition has no such operation.
     """
     columns = {}
     for value in values:
         means = results.mean(value, ["operation", "setup", "condition"])
         for operation, word in OPERATIONS.items():
             if operation in means.index:
-                columns[word, _WORDS[value]] = means.xs(operation).map(text)
-    table = pd.DataFrame(columns).fillna("")
-    shown = [
-        (word, _WORDS[value]) for word in OPERATIONS.values() for value in values if (word, _WORDS[value]) in columns
-    ]
-    return table.reindex(_order(results, table.index))[shown]
+                columns[word, value] = means.xs(operation)
+    table = pd.DataFrame(columns)
+    measured = [(word, value) for word in OPERATIONS.values() for value in values if (word, value) in columns]
+    return table.reindex(_order(results, table.index))[measured]
+
+
+def under_load_shown(results: Results, values: Sequence[str] = ("latency_ms", "throughput_per_s")) -> pd.DataFrame:
+    """Return `under_load` in words."""
+    table = under_load(results, values)
+    columns: list[Any] = list(table.columns)
+    return titled(table, {(word, value): ((word, _WORDS[value]), text) for word, value in columns})
 
 
 def _order(results: Results, measured: pd.Index) -> pd.MultiIndex:
@@ -126,7 +133,9 @@ def _distances(name: str | None) -> Distances | None:
 
 
 def pages(results: Results) -> pd.DataFrame:
-    """Return the latency of a page in ms, directly and by the proxy, and their ratio: index rows_a_page."""
+    """Return the latency of a page, direct_ms and proxy_ms, and the ratio of the one to the other (Estimate): index
+    rows_a_page.
+    """
     means = results.mean("latency_ms", ["way", "rows_a_page"])
     sizes = sorted(results.rows["rows_a_page"].unique())
     rows = {}
@@ -134,9 +143,17 @@ def pages(results: Results) -> pd.DataFrame:
         faster = results.ratio(
             "latency_ms", {"way": "direct", "rows_a_page": size}, {"way": "proxy", "rows_a_page": size}
         )
-        rows[size] = (text(means["direct", size]), text(means["proxy", size]), ratio_text(faster))
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["direct, ms", "by the proxy, ms", "direct by proxy"])
-    return table.rename_axis("rows a page")
+        rows[size] = (means["direct", size], means["proxy", size], faster)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["direct_ms", "proxy_ms", "ratio"])
+
+
+def pages_shown(results: Results) -> pd.DataFrame:
+    """Return `pages` in words."""
+    columns = {
+        "direct_ms": ("direct, ms", text), "proxy_ms": ("by the proxy, ms", text),
+        "ratio": ("direct by proxy", ratio_text),
+    }  # fmt: skip
+    return titled(pages(results), columns).rename_axis("rows a page")
 
 
 def timeouts(results: Results) -> pd.DataFrame:
@@ -144,17 +161,28 @@ def timeouts(results: Results) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Mean latency, ms, and attempts given up a hundred requests.
+    DataFrame
+        mean_ms, and given_up: attempts a hundred requests. Both NaN where each client still waited for a request of an
+        earlier phase, so that none began.
     """
     mean_ms, given_up = by_phase(results)
     phases = results.rows.drop_duplicates("place").sort_values("place")["phase"]
     columns = {}
     for phase in phases:
-        begun = mean_ms[phase].notna()  # where each client still waits for a request of an earlier phase, none does
-        columns[phase, "mean, ms"] = mean_ms[phase].map("{:,.0f}".format).where(begun, "none began")
-        columns[phase, "given up"] = given_up[phase].map("{:,.1f}".format).where(begun, "")
+        columns[phase, "mean_ms"] = mean_ms[phase]
+        columns[phase, "given_up"] = given_up[phase]
     return pd.DataFrame(columns).loc[results.manifest["numbers"]["timeouts"]]
+
+
+def timeouts_shown(results: Results) -> pd.DataFrame:
+    """Return `timeouts` in words."""
+    table = timeouts(results)
+    formats = {"mean_ms": ("mean, ms", ",.0f"), "given_up": ("given up", ",.1f")}
+    columns: list[Any] = list(table.columns)
+    words = titled(table, {(phase, name): ((phase, formats[name][0]), formats[name][1]) for phase, name in columns})
+    for phase in words.columns.unique(0):
+        words[phase, "mean, ms"] = words[phase, "mean, ms"].replace("", "none began")
+    return words
 
 
 def by_phase(results: Results) -> tuple[pd.Series, pd.Series]:
@@ -177,10 +205,10 @@ def questions(trials: Mapping[str, Results]) -> str:
 
 
 def with_model(results: Results) -> pd.DataFrame:
-    """Return `under_load`, with what distance alone makes of each condition (see `model_ms`)."""
-    model = model_ms(results).map("{:,.1f}".format)
-    model.columns = pd.MultiIndex.from_product([["distance alone, ms"], ["one at a time", "held"]])
-    return under_load(results).join(model)
+    """Return `under_load` in words, with what distance alone makes of each condition (see `model_ms`)."""
+    titles = {"alone": "one at a time", "held": "held"}
+    model = {name: (("distance alone, ms", title), ",.1f") for name, title in titles.items()}
+    return under_load_shown(results).join(titled(model_ms(results), model))
 
 
 def coordinators_values(results: Results) -> dict[str, str]:

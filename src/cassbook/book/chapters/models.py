@@ -1,4 +1,4 @@
-"""Tables of the chapter on models: how well each curve fits, and how well it predicts what it has not seen."""
+"""The chapter on models: how well each curve fits, and how well it predicts what it has not seen."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
 
-from cassbook.book import needs
+from cassbook.book import needs, palette
+from cassbook.book.figure_style import done, panels
 from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import p_text
 from cassbook.book.provenance import Source, check_served
 from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import LackingError
+from cassbook.core.units import US_PER_MS, US_PER_S
 from cassbook.latency import model_selection, models, uncertainty
 from cassbook.latency.regression import MODEL_NAMES
+from cassbook.shown.tables import Format, formatted, titled
 
 #: Models whose least squares have a table of their own: the paper's.
 POLYNOMIALS = tuple(MODEL_NAMES.values())
 _TOO_FEW = "too few points"
+#: Drawn beyond what they were fitted to.
+_DRAWN = {"linear": "--", "order4": ":", "spline": "-.", "mva": "-", "usl": (0, (6, 2))}
+_COLOURS = dict(zip(_DRAWN, sns.color_palette("colorblind", len(_DRAWN)).as_hex(), strict=True))
+#: Columns of `meanings`, with titles and formats.
+_MEANINGS: dict[str, tuple[str, Format]] = {
+    "demand_us": ("demand D, us", ".1f"), "delay_us": ("delay Z, us", ".0f"), "capacity_per_s": ("1/D, 1/s", ".0f"),
+    "most_per_s": ("most measured, 1/s", ".0f"), "contention": ("sigma", ".4f"), "coherency": ("kappa", ".1e"),
+}  # fmt: skip
 _QUOTED = ("linear", "order2", "order4", "usl")
 
 
@@ -37,27 +50,21 @@ def judged(source: Source) -> pd.DataFrame:
 
 
 def diagnostics(source: Source, chosen: Sequence[str] = POLYNOMIALS) -> pd.DataFrame:
-    """Return R², adjusted R², AICc, condition numbers and lack of fit of each series, one row per model.
-
-    Returns
-    -------
-    DataFrame of str
-        Index operation, level, model.
+    """Return R², adjusted R², AICc, condition numbers and lack of fit of each series as `judged` has them, in words:
+    index operation, level, model.
     """
-    specs = {
-        "r_squared": ("R²", "{:.4f}".format),
-        "adjusted_r_squared": ("adjusted R²", "{:.4f}".format),
-        "aicc": ("AICc", "{:.1f}".format),
-        "condition_raw": ("condition, threads", "{:.0e}".format),
-        "condition_scaled": ("condition, scaled", "{:.0f}".format),
+    columns: dict[str, tuple[str, Format]] = {
+        "r_squared": ("R²", ".4f"),
+        "adjusted_r_squared": ("adjusted R²", ".4f"),
+        "aicc": ("AICc", ".1f"),
+        "condition_raw": ("condition, threads", ".0e"),
+        "condition_scaled": ("condition, scaled", ".0f"),
         "lack_of_fit_p": ("lack of fit, p", p_text),
-        "coverage": ("inside 95 %", "{:.0%}".format),
+        "coverage": ("inside 95 %", ".0%"),
     }
     table = judged(source)
     table = table[table["model"].isin(chosen)]
-    shown = {title: ["" if np.isnan(v) else text(v) for v in table[name]] for name, (title, text) in specs.items()}
-    labels = {"operation": table["operation"], "level": table["level"], "model": _titles(table["model"])}
-    return pd.DataFrame(labels | shown).set_index(["operation", "level", "model"])
+    return titled(table, columns).set_index([table["operation"], table["level"], _titles(table["model"])])
 
 
 def _titles(names: pd.Series) -> pd.Series:
@@ -69,21 +76,31 @@ def standings(sources: Sequence[Source]) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index model; columns (source, 'between, %'), (source, 'beyond, %') with medians over series and the worst single
-        point behind, and (source, 'best') with how often it was the best between and beyond.
+    DataFrame
+        Index model; columns (source, column of `model_selection.standing`).
     """
-    parts = {}
-    for label, of_source in of_each(sources, judged).items():
-        table = model_selection.standing(of_source)
+    found = of_each(sources, lambda source: model_selection.standing(judged(source)))
+    table = pd.concat(found, axis=1, sort=False) if found else pd.DataFrame()
+    return table.set_index(pd.Index(_titles(pd.Series(table.index)), name="model"))
+
+
+def standings_shown(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return `standings` in words: medians over series with the worst single point behind, and how often a model was
+    the best between and beyond.
+    """
+    table, shown = standings(sources), {}
+    for label in table.columns.unique(0):
+        of_source = pd.DataFrame(table[label])
+        words = formatted(of_source, {
+            **dict.fromkeys(("between_percent", "beyond_percent"), ".1f"),
+            **dict.fromkeys(("between_worst_percent", "beyond_worst_percent"), " ({:.0f})".format),
+            **dict.fromkeys(("best_between", "best_beyond"), ""),
+        })  # fmt: skip
         for where in ("between", "beyond"):
-            pairs = zip(table[f"{where}_percent"], table[f"{where}_worst_percent"], strict=True)
-            texts = [_TOO_FEW if np.isnan(m) else f"{m:.1f} ({w:.0f})" for m, w in pairs]
-            parts[label, f"{where}, %"] = pd.Series(texts, table.index)
-        counts = zip(table["best_between"], table["best_beyond"], strict=True)
-        parts[label, "best"] = pd.Series([f"{b}, {e}" for b, e in counts], table.index)
-    shown = pd.DataFrame(parts)
-    return shown.set_index(pd.Index(_titles(pd.Series(shown.index)), name="model"))
+            both = words[f"{where}_percent"] + words[f"{where}_worst_percent"]
+            shown[label, f"{where}, %"] = both.where(of_source[f"{where}_percent"].notna(), _TOO_FEW)
+        shown[label, "best"] = words["best_between"] + ", " + words["best_beyond"]
+    return pd.DataFrame(shown)
 
 
 def median_error(source: Source, model: str, where: str) -> float:
@@ -97,8 +114,8 @@ def meanings(sources: Sequence[Source]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index source, operation, level; columns 'demand D, us', 'delay Z, us', '1/D, 1/s', 'most measured, 1/s',
-        'sigma', 'kappa'.
+        Index source, operation, level; columns demand_us (D), delay_us (Z), capacity_per_s (1/D), most_per_s
+        (measured), contention (sigma), coherency (kappa).
     """
     rows = {}
     for label, of_source in of_each(sources, _with_meaning).items():
@@ -106,12 +123,15 @@ def meanings(sources: Sequence[Source]) -> pd.DataFrame:
             queue, law = models.closed_queue(group), models.scalability(group)
             most = group.groupby("threads")["throughput_per_s"].mean().max()
             rows[label, *key] = (
-                round(queue.demand_us, 1), round(queue.delay_us), round(1e6 / queue.demand_us), round(most),
-                f"{law.contention:.4f}", f"{law.coherency:.1e}",
+                queue.demand_us, queue.delay_us, US_PER_S / queue.demand_us, most, law.contention, law.coherency,
             )  # fmt: skip
-    columns = ["demand D, us", "delay Z, us", "1/D, 1/s", "most measured, 1/s", "sigma", "kappa"]
     index = pd.MultiIndex.from_tuples(list(rows), names=["source", *model_selection.SERIES])
-    return pd.DataFrame(list(rows.values()), index=index, columns=columns)
+    return pd.DataFrame(list(rows.values()), index=index, columns=list(_MEANINGS))
+
+
+def meanings_shown(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return `meanings` in words."""
+    return titled(meanings(sources), _MEANINGS)
 
 
 def _with_meaning(source: Source) -> pd.DataFrame:
@@ -203,3 +223,51 @@ def of_series(source: Source, operation: str, level: str) -> pd.DataFrame:
             f"are fitted to {model_selection.FEWEST_BELOW} and drawn beyond"
         )
     return measured
+
+
+def errors(sources: Sequence[Source]) -> Figure:
+    """Draw the mean absolute error of each model on what it has not seen; one dot per series, between above beyond."""
+    tables = of_each(sources, judged)
+    figure, axes = panels(2, len(tables), height=2.9, sharex=True, sharey="row")
+    for column, (label, table) in enumerate(tables.items()):
+        titles = [models.MODELS[name].title for name in table["model"]]
+        for row, where in enumerate(("between", "beyond")):
+            panel = axes[row, column]
+            sns.stripplot(
+                x=table[f"{where}_percent"], y=titles, hue=table["level"], palette=palette.LEVELS, size=5, ax=panel,
+                jitter=0.15, legend=row == 0 and column == 0,
+            )  # fmt: skip
+            panel.set_xscale("log")
+            panel.set(title=f"{label}: {where}", xlabel="mean error, %" if row else "", ylabel="")
+    return done(figure)
+
+
+def beyond(source: Source, operation: str, level: str) -> Figure:
+    """Draw curves fitted to the lowest thread counts of one series, drawn to the highest; points they saw are
+    filled.
+    """
+    measured = of_series(source, operation, level)
+    threads = np.sort(measured["threads"].unique())
+    seen = measured[measured["threads"].isin(threads[: model_selection.FEWEST_BELOW])]
+    grid = np.linspace(threads[0], threads[-1], 200)
+    figure, axes = panels(1, 1, width=7.2, height=3.8)
+    panel = axes[0, 0]
+    for name, line in _DRAWN.items():
+        curve = np.asarray(models.fit(seen, name).predict(grid)) / US_PER_MS
+        panel.plot(grid, curve, linestyle=line, color=_COLOURS[name], linewidth=1.5, label=models.MODELS[name].title)
+    means = measured.groupby("threads")["latency_us"].mean() / US_PER_MS
+    inside = means.index <= threads[model_selection.FEWEST_BELOW - 1]
+    panel.plot(means.index[inside], means[inside], "o", color="black", markersize=5, label="measured, fitted to")
+    panel.plot(
+        means.index[~inside], means[~inside], "o", color="black", markersize=5, fillstyle="none", label="measured"
+    )
+    top = 2.2 * float(means.max())
+    panel.set(
+        xlabel="threads",
+        ylabel="mean latency, ms",
+        ylim=(min(0, -0.1 * top), top),
+        title=f"{source.label}: {operation} {level}",
+    )
+    panel.axvline(threads[model_selection.FEWEST_BELOW - 1], color="grey", linewidth=0.8)
+    panel.legend(fontsize=8)
+    return done(figure)

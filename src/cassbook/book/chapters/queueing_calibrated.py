@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import LEVELS
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import Proportion
 from cassbook.core.units import PERCENT, US_PER_MS
 from cassbook.queueing.calibration import KNOTS, PARTS, Question
 from cassbook.queueing.loads import Loads
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.records.calibration import CROWDING, FITTED_NODES, WAITING, CalibrationRun, by_level, repeatability
+from cassbook.shown.tables import formatted, titled
 
 #: What the paper reaches.
 _AIM_PERCENT = 10.0
@@ -67,7 +69,7 @@ def cells(runs: Runs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (nodes, replication, row, asked); columns levels, jobs, for.
+        Index (nodes, replication, row, asked); columns jobs, estimate and held_out (levels), each a tuple.
     """
     first = next(iter(runs.values()))
     rows = {}
@@ -78,11 +80,18 @@ def cells(runs: Runs) -> pd.DataFrame:
         levels = {level: bool(part["held_out"].all()) for level, part in group.groupby("level")}
         shown = [level for level in LEVELS if level in levels]
         rows[nodes, replication, f"10 x {length} bytes", "all" if ask_all else "as many as needed"] = {
-            "jobs": ", ".join(map(str, sorted(group["jobs"].unique()))),
-            "estimate": ", ".join(level for level in shown if not levels[level]),
-            "held out": ", ".join(level for level in shown if levels[level]),
+            "jobs": tuple(sorted(group["jobs"].unique())),
+            "estimate": tuple(level for level in shown if not levels[level]),
+            "held_out": tuple(level for level in shown if levels[level]),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["nodes", "replicas", "row", "asked"])
+
+
+def cells_shown(runs: Runs) -> pd.DataFrame:
+    """Return `cells` in words."""
+    listed = lambda values: ", ".join(map(str, values))  # noqa: E731
+    titles = {"jobs": "jobs", "estimate": "estimate", "held_out": "held out"}
+    return titled(cells(runs), {name: (title, listed) for name, title in titles.items()})
 
 
 def costs(runs: Runs) -> pd.DataFrame:
@@ -91,8 +100,9 @@ def costs(runs: Runs) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index (version, operation, row); columns `PARTS`, client, alone (how many times as slow), crowding.
+    DataFrame of Estimate
+        Index (version, operation, row); columns `PARTS`, client, alone (how many times as slow), crowding (the exponent
+        by which work grows with the number of nodes).
     """
     rows = {}
     for version, run in runs.items():
@@ -100,13 +110,19 @@ def costs(runs: Runs) -> pd.DataFrame:
             fits = run.calibrated(int(length))
             for operation in fits[0].costs:
                 parts = {
-                    name: _mean_text([US_PER_MS * getattr(fit.costs[operation], name) for fit in fits])
+                    name: Estimate.positive([US_PER_MS * getattr(fit.costs[operation], name) for fit in fits])
                     for name in (*PARTS, "client")
                 }
-                alone = _mean_text([fit.slowdown[0] for fit in fits], 1)
-                crowding = f"{_crowding(run, operation, int(length)):±%.2f}"
+                alone = Estimate.positive([fit.slowdown[0] for fit in fits])
+                crowding = _crowding(run, operation, int(length))
                 rows[version, operation, f"10 x {length} bytes"] = parts | {"alone": alone, "crowding": crowding}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "row"])
+
+
+def costs_shown(runs: Runs) -> pd.DataFrame:
+    """Return `costs` in words."""
+    formats = {**dict.fromkeys((*PARTS, "client"), "±%.0f"), "alone": "±%.1f", "crowding": "±%.2f"}
+    return formatted(costs(runs), formats)
 
 
 def estimators(runs: Runs) -> pd.DataFrame:
@@ -115,7 +131,7 @@ def estimators(runs: Runs) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
+    DataFrame of Estimate
         Index (version, operation, level); columns (requests that are alone: response, traced, CPU, fitted) and (the
         most jobs: CPU, fitted); means over cluster starts.
     """
@@ -133,12 +149,17 @@ def estimators(runs: Runs) -> pd.DataFrame:
             at = {jobs: (operation, level, jobs) for jobs in (1, int(usual["jobs"].max()))}
             many = f"{max(at)} jobs"
             rows[version, operation, level] = {
-                ("alone", "response"): _mean_text(US_PER_MS * means["latency_ms"].loc[at[1]]),
-                ("alone", "traced"): _mean_text(traced), ("alone", "CPU"): _mean_text(cpu_us.loc[at[1]]),
-                ("alone", "fitted"): _mean_text(alone),
-                (many, "CPU"): _mean_text(cpu_us.loc[at[max(at)]]), (many, "fitted"): _mean_text(fitted),
+                ("alone", "response"): Estimate.positive(US_PER_MS * means["latency_ms"].loc[at[1]]),
+                ("alone", "traced"): Estimate.positive(traced), ("alone", "CPU"): Estimate.positive(cpu_us.loc[at[1]]),
+                ("alone", "fitted"): Estimate.positive(alone),
+                (many, "CPU"): Estimate.positive(cpu_us.loc[at[max(at)]]), (many, "fitted"): Estimate.positive(fitted),
             }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "level"])
+
+
+def estimators_shown(runs: Runs) -> pd.DataFrame:
+    """Return `estimators` in words."""
+    return formatted(estimators(runs), "±%.0f")
 
 
 def estimators_values(runs: Runs) -> dict[str, object]:
@@ -196,10 +217,6 @@ def _crowding(run: CalibrationRun, operation: str, field_length: int = FIELD_LEN
     return Estimate.positive([fit.crowding[operation] for fit in run.calibrated(field_length)])
 
 
-def _mean_text(values: Iterable[float], digits: int = 0) -> str:
-    return f"{Estimate.positive(values):±%.{digits}f}"
-
-
 def slowdowns(runs: Runs) -> pd.DataFrame:
     """Return how much slower work is with few at the processors than with many: series, jobs, factor (`Estimate`)."""
     return pd.DataFrame([
@@ -241,14 +258,23 @@ def mechanisms(runs: Runs) -> pd.DataFrame:
     -------
     DataFrame
         Index (version, model); columns ('throughput, %' or 'response, %', and mean, worst, or within 10) of the
-        averages of `errors` that were held out, the last as 'n of all'; (cells, in the interval), how many of the cells
-        held out have a measured 95 % interval of throughput that holds the prediction.
+        averages of `errors` that were held out, the last as `Proportion`; (cells, in the interval), the Proportion of
+        the cells held out whose measured 95 % interval of throughput holds the prediction.
     """
     rows = {}
     for version, run in runs.items():
         for without in ("", WAITING):
             rows[version, f"without {without}" if without else "as it is"] = _worth(run, without)
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "model"])
+
+
+def mechanisms_shown(runs: Runs) -> pd.DataFrame:
+    """Return `mechanisms` in words."""
+    return formatted(mechanisms(runs), _rounded)
+
+
+def _rounded(value: float | Proportion) -> str:
+    return value.counts if isinstance(value, Proportion) else f"{value:.1f}"
 
 
 def _worth(run: CalibrationRun, without: str = "") -> dict[tuple[str, str], object]:
@@ -261,10 +287,10 @@ def _worth(run: CalibrationRun, without: str = "") -> dict[tuple[str, str], obje
         )
         worth |= {
             (f"{what}, %", "mean"): off.mean(), (f"{what}, %", "worst"): off.max(),
-            (f"{what}, %", "within 10"): f"{int((off <= _AIM_PERCENT).sum())} of {len(off)}",
+            (f"{what}, %", "within 10"): Proportion.independent(int((off <= _AIM_PERCENT).sum()), len(off)),
         }  # fmt: skip
     held = table.loc[table["held_out"], "within"]
-    return worth | {("cells", "in the interval"): f"{int(held.sum())} of {len(held)}"}
+    return worth | {("cells", "in the interval"): Proportion.independent(int(held.sum()), len(held))}
 
 
 def _held_out(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -278,7 +304,9 @@ def _off(cells: pd.DataFrame, what: str) -> float:
 
 def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:
     """Return a row of `mechanisms` under the names of the prose."""
-    worth = _worth(run, without)
+    worth = {
+        name: value.counts if isinstance(value, Proportion) else value for name, value in _worth(run, without).items()
+    }
     return {
         f"{prefix}{what}_{name.replace(' ', '_')}": worth[f"{what}, %", name]
         for what in ("throughput", "response")

@@ -1,4 +1,4 @@
-"""Tables of the chapter on regressions: coefficients, and Tables III and IV against what Tables I and II give."""
+"""The chapter on regressions: curves, coefficients, and Tables III and IV against what Tables I and II give."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from cassbook import published
-from cassbook.book import needs
+from cassbook.book import needs, palette
+from cassbook.book.figure_style import OPERATIONS, done, panels
 from cassbook.book.gaps import of_each
 from cassbook.book.provenance import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
+from cassbook.core.units import US_PER_MS
 from cassbook.latency import regression, reproduction
 from cassbook.latency.mixing import mix_label
+from cassbook.shown.tables import formatted
 
 
 def curves(source: Source, order: int = 4) -> dict[tuple[str, str], regression.Fit]:
@@ -30,7 +34,7 @@ def miss_values(source: Source) -> dict[str, float | int]:
 
 
 def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
-    """Return the coefficients of equations (2) to (7) as each source's own measurements give them, four digits.
+    """Return the coefficients of equations (2) to (7) as each source's own measurements give them.
 
     The paper's measurements have two rows: the coefficients as it prints them, and those of the unrounded fit.
     """
@@ -41,8 +45,8 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
             ways = {"printed": regression.printed_fits(), "fitted to Tables I, II": fitted_curves}
         for way, fits in ways.items():
             for (operation, level), fitted in fits.items():
-                texts = [f"{c:.4g}" for c in fitted.coefficients[::-1]]
-                rows[operation, level, way] = pd.Series(texts, [f"x^{power}" for power in range(order, -1, -1)])
+                powers = [f"x^{power}" for power in range(order, -1, -1)]
+                rows[operation, level, way] = pd.Series(fitted.coefficients[::-1], powers)
     table = pd.DataFrame(rows).T.rename_axis(["operation", "level", "coefficients"])
     order_of = {level: place for place, level in enumerate(LEVELS)}
     return table.sort_index(
@@ -50,10 +54,14 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
     )
 
 
-def table3_check() -> pd.DataFrame:
+def coefficients_shown(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
+    """Return `coefficients` with four digits."""
+    return formatted(coefficients(sources, order), ".4g")
+
+
+def table3_check(table: pd.DataFrame) -> pd.DataFrame:
     """Return `reproduction.table3` for readers: R² of the recomputed fits with six decimals."""
-    table = reproduction.table3()
-    return table.round(6).assign(agrees=np.where(table["agrees"], "yes", "no"))
+    return table.round(6).assign(agrees=table["agrees"].map({True: "yes", False: "no"}))
 
 
 def printed_equations_check() -> pd.DataFrame:
@@ -84,3 +92,28 @@ def coefficient(operation: str, level: str, power: int, printed: bool = False) -
     """Write one coefficient of equations (2) to (7), printed or of the unrounded fit, with two digits."""
     fits = regression.printed_fits() if printed else regression.predictors(regression.fit_all(published.level_stats()))
     return f"{fits[operation, level].coefficients[power]:.1E}"
+
+
+def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
+    """Draw measured means and the polynomial through them, reads and writes, one column per source."""
+    fitted = of_each(sources, lambda source: curves(source, order))
+    shown = [source for source in sources if source.label in fitted]
+    figure, axes = panels(2, len(shown), sharex=True, sharey="col")
+    for column, source in enumerate(shown):
+        fits = fitted[source.label]
+        for row, (operation, word) in enumerate(OPERATIONS.items()):
+            panel = axes[row, column]
+            for level in (level for level in LEVELS if (operation, level) in fits):
+                stats = source.level_stats
+                group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
+                grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)
+                colour = palette.LEVELS[level]
+                means_ms = group["latency_us"] / US_PER_MS
+                panel.plot(group["threads"], means_ms, "o", markersize=4, color=colour, label=level)
+                panel.plot(grid, fits[operation, level].predict(grid) / US_PER_MS, "-", linewidth=1.2, color=colour)
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(bottom=0)
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("threads" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return done(figure)

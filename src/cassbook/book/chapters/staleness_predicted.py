@@ -1,17 +1,22 @@
-"""Tables of the chapter on predicted staleness: production fits, and versions by formula."""
+"""Tables and the figure of the chapter on predicted staleness: production fits, and versions by formula."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.staleness import pbs
 from cassbook.staleness.monte_carlo import BINS, SUBDIVISIONS
 from cassbook.staleness.wars import PRODUCTION
 
 _SHARES = (0.99, 0.999)
+_POINTS = 200
 
 
 def production(
@@ -79,3 +84,19 @@ def versions_by_formula(n: int = 3, most: int = 10) -> pd.DataFrame:
         {setting_waiting_for(r, w): [pbs.k_staleness(n, r, w, k) for k in range(1, most + 1)] for r, w in weak},
         index=pd.RangeIndex(1, most + 1, name="k"),
     )
+
+
+def production_curves(predictions: Mapping[str, Mapping[str, pbs.Prediction]], least_ms: float = 0.1) -> Figure:
+    """Draw P(consistent) over t of named models; solid where a read asks all and takes the first, dashed where it
+    asks R.
+    """
+    figure, axes = panels(1, 1, width=7.0, height=3.6)
+    panel = axes[0, 0]
+    for colour, (name, modes) in zip(palette.SERIES, predictions.items(), strict=False):
+        for style, prediction in zip(("-", "--"), modes.values(), strict=True):
+            t_ms = np.geomspace(least_ms, prediction.t_visibility(0.9999) + 1, _POINTS)
+            label = name if style == "-" else None
+            panel.plot(t_ms, pbs.p_consistent_over(prediction, t_ms), style, color=colour, label=label)
+    panel.set(xscale="log", xlabel="t after the commit, ms", ylabel="P(consistent)", ylim=(0, 1.02))
+    panel.legend(loc="lower right")
+    return done(figure)

@@ -10,15 +10,11 @@ from cassbook.book.provenance import Source
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import bounds_text
+from cassbook.shown.tables import Format, titled
 from cassbook.thesis import best_setting, formulas
 from cassbook.thesis.records import LATENCIES, counted
 
-_DIGITS = {
-    "printed": "{:.4f}", "coefficient": "{:.4f}", "standard_error": "{:.4f}", "t": "{:.1f}", "p": "{:.3f}",
-    "vif": "{:.1f}",
-}  # fmt: skip
-
-
+#: What is zero by construction (the constant of z-scores) comes out as rounding errors, other ones elsewhere.
 _ZERO = 1e-12
 
 
@@ -42,12 +38,26 @@ def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> p
         Index term; columns printed, coefficient, standard error, t, p, '95 %' (normal theory), 'bootstrap' (95 %), VIF.
     """
     table = formulas.with_printed(records, equation, scale)
-    shown = {name: table[name].map(spec.format).replace("nan", "") for name, spec in _DIGITS.items()}
-    for title, prefix in (("95 %", ""), ("bootstrap", "bootstrap_")):
-        bounds = zip(table[f"{prefix}low"], table[f"{prefix}high"], strict=True)
-        shown[title] = pd.Series([f"[{low:.3f}, {high:.3f}]" for low, high in bounds], table.index)
-    formatted = pd.DataFrame(shown).rename(columns={"standard_error": "standard error", "vif": "VIF"})
-    return formatted[["printed", "coefficient", "standard error", "t", "p", "95 %", "bootstrap", "VIF"]]
+    both = {"95 %": ("low", "high"), "bootstrap": ("bootstrap_low", "bootstrap_high")}
+    columns: dict[str, tuple[str, Format]] = {
+        "printed": ("printed", ".4f"), "coefficient": ("coefficient", ".4f"),
+        "standard_error": ("standard error", ".4f"), "t": ("t", ".1f"), "p": ("p", ".3f"),
+        **{title: (title, "[{0[0]:.3f}, {0[1]:.3f}]".format) for title in both}, "vif": ("VIF", ".1f"),
+    }  # fmt: skip
+    bounds = {
+        title: pd.Series(list(zip(table[low], table[high], strict=True)), table.index)
+        for title, (low, high) in both.items()
+    }
+    return titled(table.assign(**bounds), columns)
+
+
+def fits_shown(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
+    """Return `fits` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "r_squared": ("R²", ".3f"), "adjusted_r_squared": ("adjusted R²", ".3f"), "f_p": ("all slopes zero, p", ".1e"),
+        "breusch_pagan_p": ("equal variance, p", ".1e"), "jarque_bera_p": ("normal, p", ".1e"), "n": ("records", ".0f"),
+    }  # fmt: skip
+    return titled(fits(records, scale), columns)
 
 
 def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
@@ -55,36 +65,30 @@ def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index formula; columns R², adjusted R², 'all slopes zero, p', 'equal variance, p' (Breusch-Pagan), 'normal, p'
-        (Jarque-Bera), records.
+    DataFrame
+        Index formula; columns r_squared, adjusted_r_squared, f_p (of all slopes being zero), breusch_pagan_p (of equal
+        variance), jarque_bera_p (of normal residuals), n (records).
     """
+    columns = ["r_squared", "adjusted_r_squared", "f_p", "breusch_pagan_p", "jarque_bera_p", "n"]
     rows = {}
     for equation in ("2", "3", "4"):
         fit = formulas.formula(records, equation, scale)
-        rows[f"({equation})"] = {
-            "R²": f"{fit.r_squared:.3f}",
-            "adjusted R²": f"{fit.adjusted_r_squared:.3f}",
-            "all slopes zero, p": f"{fit.f_p:.1e}",
-            "equal variance, p": f"{fit.breusch_pagan_p:.1e}",
-            "normal, p": f"{fit.jarque_bera_p:.1e}",
-            "records": str(fit.n),
-        }
-    return pd.DataFrame(rows).T.rename_axis("formula")
+        rows[f"({equation})"] = {name: getattr(fit, name) for name in columns}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("formula")
 
 
-def maxima(source: Source) -> dict[str, str]:
+def maxima(source: Source) -> dict[str, object]:
     """Return the greatest throughput by operation and level, and at how many thread counts ALL is the slowest level.
 
     Returns
     -------
-    dict of str
+    dict
         read_one, ..., write_all (requests a second), all_slowest ('n of m', over both operations).
     """
     stats = source.level_stats
     most = stats.groupby(["operation", "level"], as_index=False)["throughput_per_s"].max()
     columns = (most[name] for name in ("operation", "level", "throughput_per_s"))
-    quoted = {f"{op}_{level}".lower(): f"{value:,.0f}" for op, level, value in zip(*columns, strict=True)}
+    quoted = {f"{op}_{level}".lower(): float(round(value)) for op, level, value in zip(*columns, strict=True)}
     slowest = stats.pivot_table("latency_us", ["operation", "threads"], "level").idxmax(axis=1)
     return quoted | {"all_slowest": f"{(slowest == 'ALL').sum()} of {len(slowest)}"}
 
@@ -123,10 +127,17 @@ def choice_words(records: pd.DataFrame) -> dict[str, str]:
 def scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
     """Return a formula on every scale that 'compressed' may mean, next to the printed one."""
     table = formulas.over_scales(records, equation)
-    numbers = [name for name in table.columns if name != "signs_agree"]
-    # What is zero by construction (the constant of z-scores) comes out as rounding errors, other ones elsewhere.
-    shown = table[numbers].map(lambda value: "" if pd.isna(value) else f"{value if abs(value) > _ZERO else 0:.3g}")
-    return shown.assign(**{"slopes of the printed sign": table["signs_agree"]}).rename(columns={"r_squared": "R²"})
+    terms = [name for name in table.columns if name not in {"signs_agree", "r_squared"}]
+    slopes = len(terms) - 1
+    columns: dict[str, tuple[str, Format]] = {
+        **{name: (name, _coefficient) for name in terms}, "r_squared": ("R²", _coefficient),
+        "signs_agree": ("slopes of the printed sign", lambda agree: f"{agree:.0f} of {slopes}"),
+    }  # fmt: skip
+    return titled(table, columns)
+
+
+def _coefficient(value: float) -> str:
+    return f"{value if abs(value) > _ZERO else 0:.3g}"
 
 
 def readings(records: pd.DataFrame, equation: str, scale: str = "0 to 1", most: int = 6) -> pd.DataFrame:
@@ -138,24 +149,16 @@ def readings(records: pd.DataFrame, equation: str, scale: str = "0 to 1", most: 
 
 
 def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
-    """Return how often each method names the best setting of thread counts it has not seen.
-
-    Returns
-    -------
-    DataFrame of str
-        Index method; columns right, '95 %' (binomial), 'mean regret, %', 'worst, %'.
+    """Return how often each method names the best setting of thread counts it has not seen: `best_setting.judge` in
+    words.
     """
     table = best_setting.judge(records, scale)
-    shares = table["right"]
-    return pd.DataFrame(
-        {
-            "right": [f"{share.right} of {share.total}" for share in shares],
-            "95 %": [_between(share.interval) for share in shares],
-            "mean regret, %": table["regret_percent"].map("{:.1f}".format),
-            "worst, %": table["worst_percent"].map("{:.0f}".format),
-        },
-        index=table.index,
-    )
+    columns: dict[str, tuple[str, Format]] = {
+        "right": ("right", lambda share: f"{share.right} of {share.total}"),
+        "interval": ("95 %", _between),
+        "regret_percent": ("mean regret, %", ".1f"), "worst_percent": ("worst, %", ".0f"),
+    }  # fmt: skip
+    return titled(table.assign(interval=table["right"].map(lambda share: share.interval)), columns)
 
 
 def _between(share: Estimate) -> str:

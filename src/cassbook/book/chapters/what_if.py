@@ -14,6 +14,7 @@ from cassbook.book.chapters.queueing_calibrated import QUORUM_READ
 from cassbook.core.units import PERCENT
 from cassbook.latency import policies
 from cassbook.records.calibration import CalibrationRun, gain_of_asking_all
+from cassbook.shown.tables import Format, titled
 
 #: What tables call the columns of `from_calibration.by_setting`.
 TITLES = {"parts_off": "parts: off, %", "mixes_off": "mixes: off, %", "above": "mix above its parts, %"}
@@ -78,8 +79,9 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index what is changed; columns requests/s, response, ms, busiest, outside (what of it was never measured).
+    DataFrame
+        Index what is changed; columns per_s, response_ms (Estimate), busiest (a station), busy (Estimate of its
+        utilisation, 0 to 1), outside (what of it was never measured).
     """
     rows = {}
     for name, (changed, others) in WHAT_IF.items():
@@ -87,20 +89,26 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
         predicted = run.predict(question, [jobs], **others)
         busiest = predicted.bottleneck(0)
         rows[name] = {
-            "requests/s": f"{predicted.throughput_per_s[0]:±%.0f}",
-            "response, ms": f"{predicted.response_ms[0]:±%.1f}",
-            "busiest": f"{busiest}, {PERCENT * predicted.utilisation(0)[busiest].value:.0f} %",
-            "outside": "; ".join(reason.split(";")[0] for reason in predicted.outside),
+            "per_s": predicted.throughput_per_s[0], "response_ms": predicted.response_ms[0],
+            "busiest": busiest, "busy": predicted.utilisation(0)[busiest], "outside": tuple(predicted.outside),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")
 
 
-def what_if_values(run: CalibrationRun, jobs: int = 64) -> dict[str, object]:
+def what_if_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `what_if` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "per_s": ("requests/s", "±%.0f"), "response_ms": ("response, ms", "±%.1f"),
+        "busy": ("busiest", lambda busy: f"{PERCENT * busy.value:.0f} %"),
+        "outside": ("outside", lambda reasons: "; ".join(reason.split(";")[0] for reason in reasons)),
+    }  # fmt: skip
+    words = titled(table, columns)
+    return words.assign(busiest=table["busiest"] + ", " + words["busiest"])
+
+
+def what_if_values(table: pd.DataFrame, jobs: int = 64) -> dict[str, object]:
     """Return the throughput of some rows of `what_if` over that as measured, and how many there are of its jobs."""
-    per_s = {}
-    for name, (changed, others) in WHAT_IF.items():
-        question = replace(QUORUM_READ, **changed)
-        per_s[name] = run.predict(question, [jobs], **others).throughput_per_s[0].value
+    per_s = table["per_s"].map(lambda estimate: estimate.value)
     first = per_s["as measured"]
     names = {
         "processors": "four processors", "nodes": "six nodes on the same machine", "replicas": "two replicas",

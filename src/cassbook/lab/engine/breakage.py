@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -38,14 +37,6 @@ def faketime() -> Path | None:
         return None
     library = Path(found.origin).parent / "vendor" / "libfaketime" / "src" / "libfaketime.so.1"
     return library if library.is_file() else None
-
-
-def namespaces() -> bool:
-    """Whether this user may mount a disk in a namespace of its own."""
-    command = ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/tmp"]  # noqa: S108
-    if shutil.which("unshare") is None or shutil.which("nsenter") is None:
-        return False
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def give_clock(node: Path) -> None:

@@ -229,7 +229,6 @@ class ExistingCluster(Cleared, AnyCluster):
 
     @override
     def begin(self) -> None:
-        """Make the keyspace."""
         self._make_keyspace()
 
     @override

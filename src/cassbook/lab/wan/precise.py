@@ -56,7 +56,7 @@ class Loop:
         self._running = False
 
     def run(self) -> None:
-        """Go on until stopped."""
+        """Run until `stop`."""
         if _SLACK.exists():  # the kernel would let timers be 50 us late, to wake up less often
             _SLACK.write_text("1")
         poll, on, due = self._epoll.poll, self._on, self._due

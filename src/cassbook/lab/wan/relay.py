@@ -76,12 +76,12 @@ class Moved:
 
     @property
     def chunks_per_s(self) -> float:
-        """All pairs together."""
+        """Chunks per second between all pairs together."""
         return sum(self.chunks.values()) / self.seconds
 
     @property
     def bytes_per_s(self) -> float:
-        """All pairs together."""
+        """Bytes per second between all pairs together."""
         return sum(self.bytes.values()) / self.seconds
 
     @property

@@ -125,10 +125,14 @@ def test_each_ranking_says_whether_it_is_distinguishable():
     ]
     run = SampledRun(make_cells(), statistics=cell_stats(*rows, {"threads": 20, "latency_us": 1.0}))
     table = paper_tables.rankings(Source("x", run))
-    assert table.loc[("READ", 10)].tolist() == ["ONE < QUORUM", "yes", "< 0.001"]
-    assert table.loc[("READ", 20)].tolist() == ["ONE", "unknown", ""]
+    assert table.loc[("READ", 10), ["ranking", "distinguishable"]].tolist() == ["ONE < QUORUM", True]
+    assert table.loc[("READ", 10), "p_value"] < 0.001
+    assert table.loc[("READ", 20), ["ranking", "distinguishable"]].tolist() == ["ONE", None]
+    assert paper_tables.rankings_shown(table).to_numpy().tolist() == [
+        ["ONE < QUORUM", "yes", "< 0.001"], ["ONE", "unknown", ""],
+    ]  # fmt: skip
     printed = paper_tables.rankings(Source(PUBLISHED))
-    assert set(printed["distinguishable"]) == {"unknown"}
+    assert set(printed["distinguishable"]) == {None}
 
 
 def test_settings_are_ranked_in_the_same_way():
@@ -140,8 +144,8 @@ def test_settings_are_ranked_in_the_same_way():
         Source("x", SampledRun(make_cells(), statistics=cell_stats(*rows, {"latency_us": 1.0})))
     )
     assert table.index.tolist() == [(0.5, 10)]
-    assert table.iloc[0].tolist()[:2] == ["1R-3W < 3R-3W", "yes"]
-    assert set(paper_tables.setting_rankings(Source(PUBLISHED))["distinguishable"]) == {"unknown"}
+    assert table.iloc[0].tolist()[:2] == ["1R-3W < 3R-3W", True]
+    assert set(paper_tables.setting_rankings(Source(PUBLISHED))["distinguishable"]) == {None}
 
 
 def test_an_order_of_settings_shows_which_neighbours_differ_and_whose_winner_is_certain():

@@ -1,5 +1,6 @@
 """What the chapter on mitigating distance makes of records."""
 
+import numpy as np
 import pytest
 
 from cassbook.book.chapters import mitigating_distance
@@ -28,9 +29,12 @@ def test_the_best_fixed_time_out_is_one_that_brings_answers(tmp_path):
         "stalled_observed": 400, "stalled_longest": 5000, "stalled_best": 600, "calm_observed": 160, "calm_best": 130,
         "given_up": 15,
     })  # fmt: skip
-    shown = mitigating_distance.timeouts(results)
+    table = mitigating_distance.timeouts(results)
+    assert np.isnan(table.loc["0.1 s", ("stalled", "mean_ms")])
+    assert table.loc["run time", ("stalled", "given_up")] == pytest.approx(105)
+    shown = mitigating_distance.timeouts_shown(results)
     assert shown.loc["0.1 s", ("stalled", "mean, ms")] == "none began"
-    assert shown.loc["run time", ("stalled", "given up")] == "105.0"
+    assert shown.loc["0.1 s", ("stalled", "given up")] == ""
 
 
 def test_what_a_row_more_costs_by_the_proxy(tmp_path):
@@ -40,6 +44,9 @@ def test_what_a_row_more_costs_by_the_proxy(tmp_path):
         for way, ms_by_size in (("direct", {1: 100.0, 20: 2000.0}), ("proxy", {1: 110.0, 20: 300.0}))
         for size, ms in ms_by_size.items()
     ]
-    quoted = mitigating_distance.proxy_values(written(tmp_path, rows))
+    results = written(tmp_path, rows)
+    faster = mitigating_distance.pages(results)["ratio"][20]
+    assert (faster.value, faster.low, faster.high) == pytest.approx([20 / 3] * 3)
+    quoted = mitigating_distance.proxy_values(results)
     assert quoted["page_sooner"] == "6.67 [6.67, 6.67]"
     assert quoted["a_row_ms"] == "20.0 (± not determined)"  # 10, 20 and 30

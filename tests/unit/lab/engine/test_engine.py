@@ -215,8 +215,10 @@ def test_a_session_that_holds_a_node_for_removed_is_made_anew(tmp_path, monkeypa
     monkeypatch.setattr(cluster, "answers", lambda address: True)
     monkeypatch.setattr(cluster.CassandraCluster, "connect", lambda self: next(made))
     for question in ("missing_peers", "ensure_probe_table"):
-        monkeypatch.setattr(cluster.probe, question, lambda session, nodes: [])
+        monkeypatch.setattr(cluster.cluster_state, question, lambda session, nodes: [])
     held = "127.0.0.3: Host has been marked down or removed"
-    monkeypatch.setattr(cluster.probe, "read_at_all", lambda session, nodes: [held] if session.number == 1 else [])
+    monkeypatch.setattr(
+        cluster.cluster_state, "read_at_all", lambda session, nodes: [held] if session.number == 1 else []
+    )
     cluster.CassandraCluster("2.1.20", Spec(nodes=3)).wait_until_whole()
     assert closed == [1, 2]

@@ -182,7 +182,7 @@ RUN = json.dumps(HEAD | {"kind": "run", "profile": {}, "begun_unix_s": 0.0, "clu
     [
         ("mine.txt", "mine", "is not empty and holds no experiment"),
         ("manifest.json", RUN, "holds a record with another experiment, engine, starts, seed, setups"),
-        ("manifest.json", '{"trial": "toss-coins"}', "was written by an older cassbook; `python -m .*convert"),
+        ("manifest.json", '{"trial": "toss-coins"}', "`python -m .*convert"),
         ("manifest.json", "{", r"manifest\.json: is damaged"),
         (
             "manifest.json",

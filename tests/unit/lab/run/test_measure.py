@@ -280,13 +280,13 @@ def test_a_block_that_cannot_begin_leaves_no_connection(profiles, store, monkeyp
 @pytest.mark.parametrize(
     ("existing", "clients", "said"),
     [
-        (None, None, "something else uses 40 % of this machine's processors: the figures will show it"),
+        (None, None, "something else uses 40 % of this machine's processors"),
         (
             object(),
             None,
             "of this machine's processors, the client's: latencies will show it; the cluster's own",
         ),
-        (object(), object(), "it directs the clients, whose machines are not looked at"),
+        (object(), object(), "whose machines are not looked at"),
     ],
 )
 def test_whose_processors_are_busy_is_said(existing, clients, said):
