@@ -1,7 +1,7 @@
 """Run `cassbook run` in this process again and again, each time ended by a signal at a drawn moment, and print how.
 
-What is measured is a stub server; nearly all of the main thread's time passes inside callbacks of weak references,
-where Python drops what a handler raises.
+What is measured is a stub server; most of the main thread's time passes inside callbacks of weak references, where
+Python drops what a handler raises. Every second signal waits until it is in one.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -22,10 +23,14 @@ from cassbook.core.signals import Cleared
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run import measure
+from tests.helpers.waiting import wait_until
 
 LATEST_S = 0.15
 CLEAN_UP_STEPS = 10
 GIVE_UP_S = 3.0
+
+#: Whether a signal waits for a callback, and whether the main thread is in one. Not locks, which a signal may leave held.
+moment = SimpleNamespace(aimed=False, inside=False)
 
 
 class Thing:
@@ -35,8 +40,8 @@ class Thing:
 def dwell(_):
     """Be what a weak reference calls back, for some instructions."""
     until = time.perf_counter() + 0.03
-    while time.perf_counter() < until:
-        pass
+    while time.perf_counter() < until or moment.aimed:
+        moment.inside = True
 
 
 def pass_time_in_callbacks(_):
@@ -65,16 +70,20 @@ class Cluster(Cleared):
             self.steps += 1
 
 
-def once(port, draw):
-    """End one run by a signal, and by another that arrives during the clean-up."""
+def once(port, draw, aim):
+    """End one run by a signal, aimed at a callback or not, and by another that arrives during the clean-up."""
     cluster, sent = Cluster(), []
     number = int(draw.choice(signals.HEEDED))
     moment_s = float(draw.uniform(0.0, LATEST_S))
 
     def signals_of_a_user():
         time.sleep(moment_s)
+        if aim:
+            moment.inside, moment.aimed = False, True
+            wait_until(lambda: moment.inside, within_s=GIVE_UP_S, every_s=0.001)
         sent.append(time.perf_counter())
         os.kill(os.getpid(), number)
+        moment.aimed = False
         cluster.half_done.wait(GIVE_UP_S)
         os.kill(os.getpid(), signal.SIGINT)
         cluster.disturbed.set()
@@ -118,5 +127,5 @@ if __name__ == "__main__":
     signals._without_ours = dropped = count(signals._without_ours)
     rng = np.random.default_rng(int(sys.argv[2]))
     with stub.stub(1) as (stub_port, _):
-        ends = [once(stub_port, rng) for _ in range(int(sys.argv[1]))]
+        ends = [once(stub_port, rng, bool(turn % 2)) for turn in range(int(sys.argv[1]))]
     print(json.dumps({"ends": ends, "dropped": dropped.dropped}))

@@ -55,7 +55,7 @@ def test_fifty_signals_at_drawn_moments_each_end_a_run_in_time():
         assert end["s"] < 2
         assert end["steps"] == 10
     assert {end["number"] for end in seen["ends"]} == set(signals.HEEDED)
-    assert seen["dropped"] > 10  # most moments were those at which an exception is lost
+    assert seen["dropped"] >= 25  # every second one was sent at a moment at which an exception is lost
     assert "Exception ignored" not in done.stderr
     assert "Traceback" not in done.stderr
 
