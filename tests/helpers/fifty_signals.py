@@ -29,7 +29,7 @@ LATEST_S = 0.15
 CLEAN_UP_STEPS = 10
 GIVE_UP_S = 3.0
 
-#: Whether a signal waits for a callback, and whether the main thread is in one. Not locks, which a signal may leave held.
+#: Whether a signal waits for a callback, and whether the main thread is in one; no locks, which it may leave held.
 moment = SimpleNamespace(aimed=False, inside=False)
 
 
