@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ import pandas as pd
 
 from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import ENDS, WIDTH_S, between
-from cassbook.profile.faults import FaultGroup, as_written
+from cassbook.profile.fault_schedule import Fault
+from cassbook.profile.faults import FaultEvent, FaultGroup
 from cassbook.records.faults import OPERATIONS, VARIANT, FaultRun
 
 #: How requests can end without an answer.
@@ -25,6 +26,17 @@ OBSERVERS = ("driver", "nodes")
 FAULT = ("schedule", "fault", "times", "starts")
 #: Half seconds shortly before the first fault strikes may hold requests that it hits.
 _CLEAR_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledFault:
+    """What a row of `summary` is about: a fault that a schedule orders, or all that it draws of one kind."""
+
+    kind: str
+    #: The first time that it is ordered; None for faults drawn at random.
+    first: Fault | None = None
+    #: How often the schedule orders it.
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ def summary(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     A fault's requests are those that were due from when it struck until the next one did, or the load ended. One that
     the schedule repeats is one row, and so are random faults of one kind.
 
-    One row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, the fault in words, how many
+    One row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, `ScheduledFault`, how many
     times it struck, on how many cluster starts), setting, driver, table, operation (reads or writes), due, unanswered,
     each of `UNANSWERED`, share with low and high (`Proportion`), driver_down_s and nodes_down_s (medians, NaN where it
     was not noticed), driver_noticed and nodes_noticed (how many times it was), and p99_before_ms and so on for each of
@@ -65,58 +77,31 @@ def summary(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(FAULT))
 
 
-def not_struck(run: FaultRun) -> list[str]:
-    """Return faults, in words, that a schedule orders and that were not carried out before its load ended."""
+def not_struck(run: FaultRun) -> list[tuple[str, ScheduledFault]]:
+    """Return faults that a schedule orders and that were not carried out before its load ended, by schedule."""
     missing = []
     for setup in run.setups:
         known = [fault for fault, _ in _struck(run, setup)]
-        missing += [f"{setup}: {fault}" for fault in _ordered(run.profile(setup)).values() if fault not in known]
+        missing += [(setup, fault) for fault in _ordered(run.profile(setup)).values() if fault not in known]
     return list(dict.fromkeys(missing))
 
 
-def _ordered(profile: Mapping[str, Any]) -> dict[int, str]:
-    """Words for the fault of each number in a profile's schedule; empty for one that is drawn at random."""
-    words: list[str] = []
+def _ordered(profile: Mapping[str, Any]) -> dict[int, ScheduledFault]:
+    """Return the fault of each number in a profile's schedule; none for one that is drawn at random."""
+    found: list[ScheduledFault] = []
     for event in profile.get("faults", {}).get("events") or ():
         if "do" in event:
-            words += [in_words(event)] * int(event.get("times") or 1)
-        else:  # a group, of which each fault is named by itself
+            faults = FaultEvent.model_validate(event).schedule().faults
+            found += [ScheduledFault(faults[0].kind, faults[0], len(faults))] * len(faults)
+        else:  # a group, of which each fault is a row by itself
             faults = FaultGroup.model_validate(event).schedule(None).faults
-            words += [in_words(as_written(fault)) for fault in faults if not fault.drawn]
-    return dict(enumerate(words, 1))
+            found += [ScheduledFault(fault.kind, fault) for fault in faults if not fault.drawn]
+    return dict(enumerate(found, 1))
 
 
-def in_words(event: Mapping[str, Any]) -> str:
-    """Say what an event of a schedule does, as 'kill node 2 at 10 s, for 25 s'.
-
-    >>> in_words({"do": "pause", "nodes": [3], "at_s": 45.0, "for_s": 1.5, "times": 5, "every_s": 4.0})
-    'pause node 3, 5 times from 45 s, for 1.5 s each'
-    >>> in_words({"do": "cut", "nodes": [2], "to": [1, "client"], "way": "in", "at_s": 5, "for_s": 9})
-    'cut node 2 from node 1 and client (in) at 5 s, for 9 s'
-    """
-    what = f"{event['do']} {_hosts(event['nodes'])}"
-    if event.get("to"):
-        what += f" {'to' if event['do'] == 'slow' else 'from'} {_hosts(event['to'])}"
-    more = [event["way"]] if event.get("way", "both") != "both" else []
-    more += [f"{event[key]:g} ms" for key in ("delay_ms", "by_ms") if event.get(key)]
-    what += f" ({', '.join(more)})" if more else ""
-    lasts = f", for {event['for_s']:g} s" if event.get("for_s") else ""
-    if int(event.get("times") or 1) > 1:
-        return f"{what}, {event['times']} times from {event['at_s']:g} s{lasts} each"
-    return f"{what} at {event['at_s']:g} s{lasts}"
-
-
-def _hosts(hosts: Iterable[int | str]) -> str:
-    """Nodes and perhaps the client, as 'nodes 1, 2 and 3'."""
-    nodes, others = [str(h) for h in hosts if h != "client"], [str(h) for h in hosts if h == "client"]
-    first = f"node{'s' * (len(nodes) > 1)} {nodes[0]}" if nodes else ""
-    *rest, last = [part for part in (first, *nodes[1:], *others) if part]
-    return f"{', '.join(rest)} and {last}" if rest else last
-
-
-def _struck(run: FaultRun, setup: str) -> list[tuple[str, list[_Struck]]]:
-    """Return each fault of a schedule in words, and each time that it struck."""
-    words, found = _ordered(run.profile(setup)), dict[str, list[_Struck]]()
+def _struck(run: FaultRun, setup: str) -> list[tuple[ScheduledFault, list[_Struck]]]:
+    """Return each fault of a schedule, and each time that it struck."""
+    ordered, found = _ordered(run.profile(setup)), dict[ScheduledFault, list[_Struck]]()
     noticed = run.noticed(setup)
     noticed = noticed[noticed["observer"] != noticed["node"].astype(str)].dropna(subset=["down_s"])
     for _, nodes in run.faults(setup).groupby(["start", "number"]):
@@ -128,12 +113,12 @@ def _struck(run: FaultRun, setup: str) -> list[tuple[str, list[_Struck]]]:
         down_s = {"driver": of_this[by_driver]["down_s"].max(), "nodes": of_this[~by_driver]["down_s"].max()}
         known_s = [begins_s + after for after in down_s.values() if begins_s + after < ends_s]  # not NaN
         noticed_s = max([begins_s + WIDTH_S, *known_s]) if known_s else ends_s
-        fault = words.get(number, f"{nodes['fault'].iloc[0]}, drawn at random")
+        fault = ordered.get(number, ScheduledFault(str(nodes["fault"].iloc[0])))
         found.setdefault(fault, []).append(_Struck(start, begins_s, min(noticed_s, ends_s), ends_s, until_s, down_s))
     return list(found.items())
 
 
-def _of_fault(run: FaultRun, setup: str, fault: str, struck: list[_Struck]) -> pd.DataFrame:
+def _of_fault(run: FaultRun, setup: str, fault: ScheduledFault, struck: list[_Struck]) -> pd.DataFrame:
     keys = [*VARIANT]
     first_s = run.faults(setup).groupby("start")["begins_s"].min()
     during: list[pd.DataFrame] = []

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
 from cassbook.core.words import markdown
-from cassbook.records.fault_summary import FAULT, OBSERVERS, PHASES, UNANSWERED, not_struck, summary
+from cassbook.profile.fault_schedule import Fault
+from cassbook.records.fault_summary import (
+    FAULT,
+    OBSERVERS,
+    PHASES,
+    UNANSWERED,
+    ScheduledFault,
+    not_struck,
+    summary,
+)
 from cassbook.records.faults import OPERATIONS, FaultRun
 from cassbook.shown.tables import WIDTH, Format, csv, formatted, lines, wrapped
 
@@ -55,11 +64,48 @@ def title_of(run: FaultRun, setup: str) -> str:
     return f"{setup}: {run.title(setup)}{load}"
 
 
+def in_words(scheduled: ScheduledFault) -> str:
+    """Say what is done to what, when and for how long.
+
+    >>> in_words(ScheduledFault("pause", Fault("pause", (3,), at_s=45.0, for_s=1.5), times=5))
+    'pause node 3, 5 times from 45 s, for 1.5 s each'
+    >>> in_words(ScheduledFault("cut", Fault("cut", (2,), at_s=5, for_s=9, to=(1, "client"), way="in")))
+    'cut node 2 from node 1 and client (in) at 5 s, for 9 s'
+    >>> in_words(ScheduledFault("kill"))
+    'kill, drawn at random'
+    """
+    if scheduled.first is None:
+        return f"{scheduled.kind}, drawn at random"
+    return _ordered(scheduled.first, scheduled.times)
+
+
+def _ordered(fault: Fault, times: int) -> str:
+    what = f"{fault.kind} {_hosts(fault.nodes)}"
+    if fault.to:
+        what += f" {'to' if fault.kind == 'slow' else 'from'} {_hosts(fault.to)}"
+    more = [fault.way] if fault.way != "both" else []
+    more += [f"{ms:g} ms" for ms in (fault.delay_ms, fault.by_ms) if ms]
+    what += f" ({', '.join(more)})" if more else ""
+    lasts = f", for {fault.for_s:g} s" if fault.for_s else ""
+    if times > 1:
+        return f"{what}, {times} times from {fault.at_s:g} s{lasts} each"
+    return f"{what} at {fault.at_s:g} s{lasts}"
+
+
+def _hosts(hosts: Iterable[int | str]) -> str:
+    """Nodes and perhaps the client, as 'nodes 1, 2 and 3'."""
+    nodes, others = [str(h) for h in hosts if h != "client"], [str(h) for h in hosts if h == "client"]
+    first = f"node{'s' * (len(nodes) > 1)} {nodes[0]}" if nodes else ""
+    *rest, last = [part for part in (first, *nodes[1:], *others) if part]
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
 def sections(table: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
     """Yield of each fault its schedule, the fault, who noticed it, all in words, and a table of words."""
     for _, own in table.groupby(list(FAULT), sort=False):
         row = own.iloc[0]
-        struck = f"{row['fault']}; struck {row['times']} times" if row["times"] > 1 else str(row["fault"])
+        fault = in_words(row["fault"])
+        struck = f"{fault}; struck {row['times']} times" if row["times"] > 1 else fault
         yield str(row["schedule"]), struck, noticed(row), _shown(own)
 
 
@@ -126,7 +172,7 @@ def kept(run: FaultRun, setups: Sequence[str] = ()) -> list[str]:
 
 def notes(run: FaultRun) -> list[str]:
     """Return what a reader of the tables must know, and what did not strike."""
-    missed = [f"Not carried out before the load ended: {fault}." for fault in not_struck(run)]
+    missed = [f"Not carried out before the load ended: {setup}: {in_words(fault)}." for setup, fault in not_struck(run)]
     return [*NOTES, *missed]
 
 
@@ -166,20 +212,26 @@ def as_markdown(run: FaultRun) -> str:
     return "\n".join([*text, "", *(f"* {note}" for note in (*kept(run), *notes(run)))])
 
 
+def _named(run: FaultRun) -> pd.DataFrame:
+    """Return `summary` with faults in words."""
+    table = summary(run)
+    return table.assign(fault=[in_words(fault) for fault in table["fault"]])
+
+
 def as_json(run: FaultRun) -> str:
-    """JSON: record, experiment, engine, schedules (name and title), faults (rows of `summary`), kept, notes."""
+    """JSON: record, experiment, engine, schedules (name and title), faults (of `summary`, in words), kept, notes."""
     content = {
         "record": run.results.name, "experiment": run.results.manifest["experiment"], "engine": run.engine,
         "schedules": [{"name": setup, "title": run.title(setup)} for setup in run.setups],
-        "faults": json.loads(summary(run).to_json(orient="records", double_precision=6)),
+        "faults": json.loads(_named(run).to_json(orient="records", double_precision=6)),
         "kept": kept(run), "notes": notes(run),
     }  # fmt: skip
     return json.dumps(content, indent=2)
 
 
 def as_csv(run: FaultRun) -> str:
-    """CSV of `summary`, with the record's name in front."""
-    return csv(summary(run), record=run.results.name)
+    """CSV of `summary`, faults in words, with the record's name in front."""
+    return csv(_named(run), record=run.results.name)
 
 
 FORMATS: dict[str, Callable[[FaultRun], str]] = {

@@ -9,7 +9,9 @@ import pytest
 from cassbook.book import notebooks
 from cassbook.cli.main import main
 from cassbook.lab.experiments.catalogue import CATALOGUE
+from cassbook.profile.fault_schedule import Fault
 from cassbook.records import fault_summary
+from cassbook.records.fault_summary import ScheduledFault
 from cassbook.records.faults import AdvisedRun, opened
 from cassbook.records.kinds import EXPERIMENTS, read_by
 from cassbook.shown import faults as shown_faults
@@ -24,11 +26,12 @@ def run(tmp_path):
 
 
 def by_place(run):
-    return fault_summary.summary(run).set_index(["fault", "setting", "operation"])
+    table = fault_summary.summary(run)
+    return table.assign(kind=[fault.kind for fault in table["fault"]]).set_index(["kind", "setting", "operation"])
 
 
 def test_each_setting_has_what_a_fault_left_unanswered_and_how(run):
-    kill = by_place(run).loc["kill node 2 at 10 s, for 10 s"]
+    kill = by_place(run).loc["kill"]
     reads = kill.loc[("3R-1W", "reads")]
     assert (reads["due"], reads["unanswered"]) == (600, 240), "from 10 s until the next fault at 40 s"
     assert (reads["client_timeout"], reads["unavailable"], reads["server_timeout"]) == (120, 120, 0)
@@ -40,20 +43,21 @@ def test_each_setting_has_what_a_fault_left_unanswered_and_how(run):
 
 
 def test_p99_is_of_before_unnoticed_noticed_and_after(run):
-    kill = by_place(run).loc["kill node 2 at 10 s, for 10 s"]
+    kill = by_place(run).loc["kill"]
     columns = [f"p99_{phase}_ms" for phase in fault_summary.PHASES]
     assert kill.loc[("ONE/ONE", "reads"), columns].tolist() == [5, 50, 20, 8]
     assert kill.loc[("3R-1W", "reads"), columns].isna().tolist() == [False, True, True, False]
 
 
 def test_who_noticed_is_said_with_the_last_of_the_nodes_and_without_the_node_itself(run):
-    kill = by_place(run).loc["kill node 2 at 10 s, for 10 s"].iloc[0]
+    kill = by_place(run).loc["kill"].iloc[0]
     assert kill[["driver_down_s", "nodes_down_s"]].tolist() == pytest.approx([0.2, 6.0])
     assert shown_faults.noticed(kill) == "marked down by the driver after 0.2 s, by the other nodes after 6.0 s"
 
 
 def test_a_fault_that_is_repeated_is_one_row_and_one_that_nobody_noticed_is_unnoticed_until_its_end(run):
-    flaps = by_place(run).loc["pause node 3, 2 times from 40 s, for 1 s each"]
+    flaps = by_place(run).loc["pause"]
+    assert flaps["fault"].iloc[0] == ScheduledFault("pause", Fault("pause", (3,), 40.0, 1.0), times=2)
     assert flaps["times"].tolist() == [2] * 4
     assert flaps["due"].tolist() == [10 * 2 * 20] * 4
     assert flaps["p99_noticed_ms"].isna().all()
@@ -61,14 +65,14 @@ def test_a_fault_that_is_repeated_is_one_row_and_one_that_nobody_noticed_is_unno
 
 
 def test_a_fault_that_came_too_late_is_named(run):
-    assert fault_summary.not_struck(run) == ["mine: stop node 1 at 59 s"]
+    assert fault_summary.not_struck(run) == [("mine", ScheduledFault("stop", Fault("stop", (1,), 59.0)))]
     assert "Not carried out before the load ended: mine: stop node 1 at 59 s." in shown_faults.as_text(run)
 
 
 def test_faults_drawn_at_random_are_together_by_kind(tmp_path):
     drawn = fault_summary.summary(fault_record(tmp_path / "r", events=None, starts=2))
     assert drawn.groupby("fault", sort=False)["times"].first().to_dict() == {
-        "kill, drawn at random": 2, "pause, drawn at random": 4,
+        ScheduledFault("kill"): 2, ScheduledFault("pause"): 4,
     }  # fmt: skip
 
 
@@ -81,7 +85,8 @@ def test_faults_of_a_group_are_named_each_by_itself_before_those_that_are_drawn(
     ]
     table = fault_summary.summary(fault_record(tmp_path / "g", events=events))
     assert table["fault"].drop_duplicates().tolist() == [
-        "kill node 2 at 10 s, for 10 s", "pause node 3 at 40 s, for 1 s", "pause, drawn at random",
+        ScheduledFault("kill", Fault("kill", (2,), 10.0, 10.0)),
+        ScheduledFault("pause", Fault("pause", (3,), 40.0, 1.0)), ScheduledFault("pause"),
     ]  # fmt: skip
 
 
