@@ -22,6 +22,7 @@ from cassbook.queueing.calibration import Calibrated, Question
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.records.calibration import FITTED_NODES, CalibrationRun
+from cassbook.shown.calibration import beyond
 
 #: What strong settings are strong at.
 REPLICATION = 3
@@ -41,7 +42,7 @@ def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
     Raises InputError for fewer nodes than were measured, or more.
     """
     if outside := run.outside(Question("READ", "ALL", nodes, REPLICATION), jobs=1):
-        raise InputError("; ".join(outside))
+        raise InputError("; ".join(map(beyond, outside)))
     cells = [
         cell.assign(block=block)
         for block, fit in enumerate(run.calibrated(), start=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -91,13 +92,18 @@ def _of_phases(samples: pa.Table, *phases: str) -> pa.Table:
     return samples.filter(pc.is_in(samples["phase"].cast(pa.string()), pa.array(phases)))
 
 
-def missed_rate(samples: pa.Table, row: Mapping[str, Any]) -> str:
-    """Say of a cell marked `rate` how many requests left instead, and whose limit that is; empty for any other cell."""
+@dataclass(frozen=True, slots=True)
+class MissedRate:
+    """How many requests a second left instead of those that were due, and whether the client is the limit."""
+
+    sent_per_s: float
+    rate_per_s: float
+    of_client: bool  # else of the cluster, with as many in flight as the cell has threads
+
+
+def missed_rate(samples: pa.Table, row: Mapping[str, Any]) -> MissedRate | None:
+    """Return by how much a cell marked `rate` missed its rate; None for any other cell."""
     marks = set(row["marks"].split(";"))
     if Mark.RATE not in marks:
-        return ""
-    limit = "this client sends" if marks & CLIENT_MARKS else f"with {row['threads']} in flight the cluster answers"
-    return (
-        f"{row['cell_id']}: {sent_per_s(samples, row):.0f} of {row['rate_per_s']:g} requests a second were sent; "
-        f"{limit} no more; marked `rate`"
-    )
+        return None
+    return MissedRate(sent_per_s(samples, row), row["rate_per_s"], bool(marks & CLIENT_MARKS))

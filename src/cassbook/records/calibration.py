@@ -45,6 +45,16 @@ class Falls:
     rises_from: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A quantity of a question that lies outside what was measured: from `least` to `most`."""
+
+    name: str  # nodes, replication, jobs, cores or disk_ms
+    asked: float
+    least: float
+    most: float
+
+
 @dataclass(frozen=True)
 class Predicted:
     """For each number of jobs, with 95 % intervals over cluster starts."""
@@ -53,7 +63,7 @@ class Predicted:
     throughput_per_s: list[Estimate]
     response_ms: list[Estimate]
     busy: dict[str, Floats]  # shape (starts, jobs); by station, the busy part of its servers
-    outside: list[str]  # what of the question lies outside what was measured
+    outside: list[Outside]
     cores: int  # of the one machine that all nodes and the client share
     #: Where some of `jobs` would be answered faster than fewer of them: there the calibration does not reach.
     falls: Falls | None = None
@@ -151,18 +161,17 @@ class CalibrationRun:
             _falling(np.exp(np.mean([np.log(each.response_ms) for each in analyses], axis=0)), self.cores, jobs),
         )
 
-    def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:
-        """What of a question the record cannot support, in words."""
-        cells, outside = self.cells, []
-        for name, value in (("nodes", question.nodes), ("replication", question.replication), ("jobs", jobs)):
-            low, high = int(cells[name].min()), int(cells[name].max())
-            if not low <= value <= high:
-                outside.append(f"{name}: {value}; measured were {low} to {high}")
-        if cores not in (0, self.cores):
-            outside.append(f"cores: {cores}; measured were {self.cores}")
-        if disk_ms:
-            outside.append("disk: what was measured was in memory")
-        return outside
+    def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[Outside]:
+        """Return what of a question the record cannot support."""
+        quantities = [
+            *(
+                Outside(name, asked, int(self.cells[name].min()), int(self.cells[name].max()))
+                for name, asked in (("nodes", question.nodes), ("replication", question.replication), ("jobs", jobs))
+            ),
+            Outside("cores", cores or self.cores, self.cores, self.cores),
+            Outside("disk_ms", disk_ms, 0.0, 0.0),
+        ]
+        return [each for each in quantities if not each.least <= each.asked <= each.most]
 
 
 def _falling(response_ms: Floats, cores: int, jobs: Sequence[int]) -> Falls | None:

@@ -33,18 +33,18 @@ def test_a_rate_that_was_not_kept_is_marked(sent_per_second, marked):
     checked = check_cell(samples, row, [])
     assert (checked["marks"] == Mark.RATE) is marked
     assert np.isnan(checked["little_ratio"])
-    assert bool(missed_rate(samples, row | checked)) is marked
+    assert (missed_rate(samples, row | checked) is not None) is marked
 
 
 def test_whose_limit_it_was_is_said():
     samples, row = cell(500)
     checked = row | check_cell(samples, dict(row), [])
-    assert missed_rate(samples, checked).startswith("b1-x: 500 of 1000 requests a second were sent; with 50 in flight")
-    assert missed_rate(samples, checked).endswith("marked `rate`")
+    missed = missed_rate(samples, checked)
+    assert (missed.sent_per_s, missed.rate_per_s, missed.of_client) == (pytest.approx(500, rel=0.01), 1000, False)
     samples, row = cell(500, lag_us=200.0)
     checked = row | check_cell(samples, dict(row), [])
     assert checked["marks"] == "rate;lag"
-    assert "requests a second were sent; this client sends no more" in missed_rate(samples, checked)
+    assert missed_rate(samples, checked).of_client
 
 
 def test_a_rate_that_was_sent_is_the_cells_own():

@@ -16,7 +16,7 @@ from cassbook.core.errors import InputError
 from cassbook.lab.experiments.calibration import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
-from cassbook.records.calibration import CROWDING, CalibrationRun, asking_all, by_level, repeatability
+from cassbook.records.calibration import CROWDING, CalibrationRun, Outside, asking_all, by_level, repeatability
 from tests.helpers.command import cassbook
 from tests.helpers.experiments import noted
 
@@ -131,7 +131,7 @@ def test_tables_tell_of_it(run):
     changed = what_if.what_if(run)
     assert list(changed.index) == list(what_if.WHAT_IF)
     assert what_if.what_if_values(changed)["by_processors"] > 1.5
-    assert changed.loc["eight processors", "outside"][0].startswith("cores: 8")
+    assert changed.loc["eight processors", "outside"] == (Outside("cores", 8, 2, 2),)
     assert "disk" in changed.loc["disks that take 8 ms a look", "busiest"]
     assert what_if.what_if_shown(changed).loc["eight processors", "outside"] == "cores: 8"
 
@@ -158,9 +158,7 @@ def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
     question = Question("READ", "QUORUM", 8, 3)
     predicted = run.predict(question, [1, 45, 100], cores=4)
     assert predicted.throughput_per_s[1].low < predicted.throughput_per_s[1].value < predicted.throughput_per_s[1].high
-    assert predicted.outside == [
-        "nodes: 8; measured were 4 to 6", "jobs: 100; measured were 1 to 64", "cores: 4; measured were 2",
-    ]  # fmt: skip
+    assert predicted.outside == [Outside("nodes", 8, 4, 6), Outside("jobs", 100, 1, 64), Outside("cores", 4, 2, 2)]
     assert predicted.bottleneck(2) == "CPU"
     assert run.predict(Question("READ", "ONE", 4, 3), [45]).outside == []
     with pytest.raises(InputError, match=r"7 bytes .*100, 400"):

@@ -14,6 +14,7 @@ from cassbook.book.chapters.queueing_calibrated import QUORUM_READ
 from cassbook.core.units import PERCENT
 from cassbook.latency import policies
 from cassbook.records.calibration import CalibrationRun, gain_of_asking_all
+from cassbook.shown.calibration import asked
 from cassbook.shown.tables import Format, titled
 
 #: What tables call the columns of `from_calibration.by_setting`.
@@ -81,7 +82,7 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
     -------
     DataFrame
         Index what is changed; columns per_s, response_ms (Estimate), busiest (a station), busy (Estimate of its
-        utilisation, 0 to 1), outside (what of it was never measured).
+        utilisation, 0 to 1), outside (of `Outside`: what of it was never measured).
     """
     rows = {}
     for name, (changed, others) in WHAT_IF.items():
@@ -100,7 +101,7 @@ def what_if_shown(table: pd.DataFrame) -> pd.DataFrame:
     columns: dict[str, tuple[str, Format]] = {
         "per_s": ("requests/s", "±%.0f"), "response_ms": ("response, ms", "±%.1f"),
         "busy": ("busiest", lambda busy: f"{PERCENT * busy.value:.0f} %"),
-        "outside": ("outside", lambda reasons: "; ".join(reason.split(";")[0] for reason in reasons)),
+        "outside": ("outside", lambda outside: "; ".join(map(asked, outside))),
     }  # fmt: skip
     words = titled(table, columns)
     return words.assign(busiest=table["busiest"] + ", " + words["busiest"])

@@ -13,6 +13,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.words import counted
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import CalibrationRun, Predicted
+from cassbook.shown.calibration import beyond
 from cassbook.shown.dead_replicas import dead_replicas
 
 _MOST_JOBS = 2000
@@ -47,10 +48,11 @@ def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None
     falls, jobs, nodes = predicted.falls, int(run.cells["jobs"].max()), run.cells["nodes"]
     within = {
         "nodes": f"--nodes {nodes.min()} to {nodes.max()}", "jobs": f"--concurrency up to {jobs}",
-        "cores": f"--cores {run.cores}", "disk": "--disk-ms 0",
+        "cores": f"--cores {run.cores}", "disk_ms": "--disk-ms 0",
     }  # fmt: skip
-    reasons = [reason for reason in predicted.outside if reason.partition(":")[0] in within]
-    ways = [", ".join(within[reason.partition(":")[0]] for reason in reasons)]
+    outside = [each for each in predicted.outside if each.name in within]
+    reasons = "; ".join(map(beyond, outside))
+    ways = [", ".join(within[each.name] for each in outside)]
     if falls.rises_from is not None:
         ways.append(f"--concurrency {falls.rises_from} and more, where it rises (a guess)")
     ways.append("calibrate a cluster on such a machine: `cassbook experiment calibration`")
@@ -58,7 +60,7 @@ def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None
         f"{run.name}: response would fall from {falls.before_ms:.2f} ms with {counted(falls.fewer, 'job')} to "
         f"{falls.after_ms:.2f} ms with {falls.more}. A fall was measured only up to as many jobs as cores "
         f"({run.cores}), and beyond that more load makes no cluster answer faster; so nothing is predicted. "
-        f"Outside the calibration: {'; '.join(reasons)}. On its {counted(run.cores, 'core')} a request cost less CPU "
+        f"Outside the calibration: {reasons}. On its {counted(run.cores, 'core')} a request cost less CPU "
         "the more of them waited for a core; what it costs where they do not wait was not measured. "
         f"Use {'; or '.join(ways)}"
     )
@@ -81,7 +83,10 @@ def text(question: Question, predicted: Predicted) -> str:
             f"{format(predicted.response_ms[place], '.2f'):>26}   {name} {100 * busy:.0f} %"
         )
     if predicted.outside:
-        lines += ["outside what was measured, so take it as a guess:", *(f"  {reason}" for reason in predicted.outside)]
+        lines += [
+            "outside what was measured, so take it as a guess:",
+            *(f"  {beyond(each)}" for each in predicted.outside),
+        ]
     return "\n".join(lines)
 
 
@@ -107,6 +112,6 @@ def as_json(question: Question, predicted: Predicted) -> str:
         "replication": question.replication, "asked": question.asked, "waits": question.waits,
         "cores": predicted.cores, "shared": sharing(question.nodes, predicted.cores),
         "survives": question.replication - question.waits,
-        "outside": predicted.outside, "rows": rows,
+        "outside": [beyond(each) for each in predicted.outside], "rows": rows,
     }  # fmt: skip
     return json.dumps(answer, indent=2)

@@ -34,7 +34,14 @@ from cassbook.lab.run.processes import ClientProcesses, LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
 from cassbook.lab.run.store import RunStore, of_cell
 from cassbook.lab.run.warmup import WarmUp
-from cassbook.latency.cell_checks import OTHERS_SHARE, check_cell, disturbed, errors_by_kind, missed_rate
+from cassbook.latency.cell_checks import (
+    OTHERS_SHARE,
+    MissedRate,
+    check_cell,
+    disturbed,
+    errors_by_kind,
+    missed_rate,
+)
 from cassbook.profile.profile import Profile
 
 _LOOK_EVERY_S = 1.0
@@ -48,6 +55,19 @@ _TRIES = 4
 MOST_DISTURBED = 10
 
 Log = Callable[[str], None]
+
+
+def _too_slow(cell: Cell, missed: MissedRate) -> str:
+    """Say how many requests left instead of those that were due, and whose limit that is.
+
+    >>> _too_slow(Cell("b1-x", "workload", 50, "ONE", "ONE", 1.0, 1, 1, 0), MissedRate(499.6, 1000.0, of_client=False))
+    'b1-x: 500 of 1000 requests a second were sent; with 50 in flight the cluster answers no more; marked `rate`'
+    """
+    limit = "this client sends" if missed.of_client else f"with {cell.threads} in flight the cluster answers"
+    return (
+        f"{cell.cell_id}: {missed.sent_per_s:.0f} of {missed.rate_per_s:g} requests a second were sent; "
+        f"{limit} no more; marked `rate`"
+    )
 
 
 def _name(group: Group) -> str:
@@ -340,8 +360,8 @@ class Block:
         row["measured_s"] = slices.measured_s(place) if slices else row["steady_to_s"] - row["steady_from_s"]
         row["slices"] = slices.order.count(place) if slices else 0
         row |= check_cell(own, row, marks, samples)
-        if sentence := missed_rate(own, row):
-            self._log(sentence)
+        if missed := missed_rate(own, row):
+            self._log(_too_slow(cell, missed))
         return row
 
     def _lost(self, group: Group, error: LostClientError, last: bool) -> None:
