@@ -124,23 +124,24 @@ def tables_of(source: Source) -> list[Table]:
     def mixed(make: Callable[[], pd.DataFrame]) -> Callable[[], pd.DataFrame]:
         return _measured(pure(make), mixed_stats, "mixed")
 
+    def performance(operation: str) -> pd.DataFrame:
+        return paper_tables.performance_shown(paper_tables.performance(level_stats, operation))
+
     def deviations() -> pd.DataFrame:
-        return paper_tables.by_workload(
-            paper_tables.measured_deviations(source), "deviation_percent", "{:+.1f}", least=False
-        )
+        return paper_tables.deviations_shown(paper_tables.measured_deviations(source))
 
     cost = "in brackets: against ONE"
     return [
         Table("table1_reads", f"Read performance by threads; {cost}",
-              pure(lambda: paper_tables.performance(level_stats, "READ"))),
+              pure(lambda: performance("READ"))),
         Table("table2_writes", f"Write performance by threads; {cost}",
-              pure(lambda: paper_tables.performance(level_stats, "WRITE"))),
+              pure(lambda: performance("WRITE"))),
         Table("table3_fit", "Goodness of fit (R²) of latency over threads, by order of the polynomial",
               pure(lambda: paper_tables.goodness_of_fit([source]))),
         Table("table4_estimated", "Latency of mixed workloads in us, estimated from the pure ones; * marks the least",
-              mixed(lambda: paper_tables.by_workload(paper_tables.estimated(source, shares)))),
+              mixed(lambda: paper_tables.latencies_shown(paper_tables.estimated(source, shares)))),
         Table("table5_measured", "Latency of mixed workloads in us, measured; * marks the least mean",
-              _measured(lambda: paper_tables.by_workload(mixed_stats), mixed_stats, "mixed")),
+              _measured(lambda: paper_tables.latencies_shown(mixed_stats), mixed_stats, "mixed")),
         Table("table5_deviations", "Deviation of the measurement from the estimate, in % of the measurement",
               mixed(deviations)),
         Table("rankings", "Levels by mean latency, and whether neighbours differ within blocks (5 %, Holm)",

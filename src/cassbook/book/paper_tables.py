@@ -20,46 +20,54 @@ from cassbook.latency import (
     validation,
 )
 from cassbook.latency.mixing import mix_label
-from cassbook.shown.tables import Format, formatted, intervals, titled
+from cassbook.shown.rankings import orders
+from cassbook.shown.rankings import ranking as ranking_words
+from cassbook.shown.tables import Format, estimates, formatted, marked, titled
 
 #: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`);
 #: and behind one of cells with any other mark.
 CLIENT_SIGN, MARK_SIGN = "†", "‡"
 _BELOW_ZERO = "below 0"
 _LEAST_P = 0.001
-#: Columns of `summaries.slowdowns` in Tables I and II, but for latencies.
+#: Figures of Tables I and II.
 _PERFORMANCE: dict[str, Format] = {
-    "throughput_per_s": ".0f", "cv_percent": ".0f",
+    "latency_us": "±%.0f", "cv_percent": ".0f", "throughput_per_s": ".0f",
     **dict.fromkeys(("latency_slowdown_percent", "throughput_slowdown_percent"), " ({:+.0f} %)".format),
 }  # fmt: skip
 _MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MODEL_NAMES.items()}
 
 
 def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """Return Tables I and II: latency, variation and throughput by threads, slowdowns in percent of ONE behind.
+    """Return Tables I and II: latency, variation and throughput by threads, and slowdowns in percent of ONE.
 
     `stats`: columns `schema.LEVEL_STATS`. `operation`: READ or WRITE.
 
-    Index threads; columns (quantity, level). Latencies carry how far their 95 % interval reaches where
-    there are blocks to compute it from; `signs` of marks stand behind them.
+    Index threads; columns (figure, level): latency_us (`Estimate`, with bounds where there are blocks to compute them
+    from), cv_percent, throughput_per_s, latency_slowdown_percent, throughput_slowdown_percent, marks.
     """
     rows = summaries.slowdowns(stats[stats["operation"] == operation])
-    table = {}
-    measured = [level for level in LEVELS if level in set(rows["level"])]
-    for level in measured:
-        group = rows[rows["level"] == level].set_index("threads")
-        behind, words = level != "ONE", formatted(group, _PERFORMANCE)
-        latency = intervals(group, "±%.0f", "latency_us", "latency_low_us", "latency_high_us")
-        throughput = words["throughput_per_s"]
-        latency += signs(group)
-        if behind:
+    rows = rows.assign(latency_us=estimates(rows, "latency_us", "latency_low_us", "latency_high_us"))
+    by_level = {level: group.set_index("threads") for level, group in rows.groupby("level")}
+    levels = [level for level in LEVELS if level in by_level]
+    return pd.DataFrame({(name, level): by_level[level][name] for name in (*_PERFORMANCE, "marks") for level in levels})
+
+
+def performance_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `performance` in words: slowdowns stand behind in brackets, `sign`s of marks behind latencies."""
+    quantities = ("latency, us", "variation, %", "throughput, 1/s")
+    levels = list(table.columns.unique(1)) if table.size else []
+    shown = {}
+    for level in levels:
+        words = formatted(table.xs(level, axis=1, level=1), _PERFORMANCE)
+        latency, throughput = words["latency_us"] + signs(table["marks", level]), words["throughput_per_s"]
+        if level != "ONE":
             latency += words["latency_slowdown_percent"]
             throughput += words["throughput_slowdown_percent"]
-        table["latency, us", level] = latency
-        table["variation, %", level] = words["cv_percent"]
-        table["throughput, 1/s", level] = throughput
-    quantities = ("latency, us", "variation, %", "throughput, 1/s")
-    return pd.DataFrame(table)[[(q, level) for q in quantities for level in measured]] if table else pd.DataFrame()
+        shown |= {
+            (name, level): column
+            for name, column in zip(quantities, (latency, words["cv_percent"], throughput), strict=True)
+        }
+    return pd.DataFrame({(name, level): shown[name, level] for name in quantities for level in levels})
 
 
 def p_text(p: float) -> str:
@@ -73,14 +81,15 @@ def p_text(p: float) -> str:
     return f"{p:.3f}" if p >= _LEAST_P else f"< {_LEAST_P}"
 
 
-def signs(stats: pd.DataFrame) -> pd.Series:
-    """Return what stands behind figures whose cells are marked, by column marks; empty behind others."""
-    behind = []
-    for marks in stats["marks"]:
-        own = set(marks.split(";")) - {""}
-        found = (CLIENT_SIGN if own & CLIENT_MARKS else "") + (MARK_SIGN if own - CLIENT_MARKS else "")
-        behind.append(f" {found}" if found else "")
-    return pd.Series(behind, stats.index, dtype=str)
+def signs(marks: pd.Series) -> pd.Series:
+    """Return what stands behind figures whose cells are marked; empty behind others."""
+    return marks.fillna("").map(_sign).astype(str)
+
+
+def _sign(marks: str) -> str:
+    own = set(marks.split(";")) - {""}
+    found = (CLIENT_SIGN if own & CLIENT_MARKS else "") + (MARK_SIGN if own - CLIENT_MARKS else "")
+    return f" {found}" if found else ""
 
 
 def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
@@ -106,30 +115,41 @@ def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> p
     return mixing.estimates(fits, sorted(source.level_stats["threads"].unique()), read_shares)
 
 
-def starred(values: pd.DataFrame, spec: str = "{:.0f}") -> pd.DataFrame:
+def starred(values: pd.DataFrame, spec: str = ".0f") -> pd.DataFrame:
     """Return the values as text, an asterisk behind the least of each row."""
-    text = values.map(spec.format)
+    text = formatted(values, spec)
     return text.where(~values.eq(values.min(axis=1), axis=0), text + " *")
 
 
-def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True) -> pd.DataFrame:
-    """Return Tables IV and V: one row per thread count, one column per (read share, setting).
+def latencies_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return Table IV in words: latency of mixes, one row per thread count, one column per (read share, setting).
 
-    `df`: columns setting, read_share, threads and `value`; marks, if cells have them. `spec`: format of a value.
-    `least`: whether values are latencies: the least of each workload has an asterisk (the paper underlines it), but not
-    where a curve is below zero, which no latency is; such values are not shown.
+    The least of each workload has an asterisk (the paper underlines it), but not where a curve is below zero, which no
+    latency is; such values are not shown.
+
+    `table`: columns setting, read_share, threads and latency_us; marks, if cells have them.
     """
-    shares = df["read_share"].map(mix_label)
-    text = df[value].map(spec.format)
-    if least:
-        lowest = df.groupby(["read_share", "threads"])[value].transform("min")
-        text = text.where((lowest != df[value]) | (lowest <= 0), text + " *")
-        text = text.mask(df[value] <= 0, _BELOW_ZERO)
-    if "marks" in df:
-        text += signs(df)
-    wide = df.assign(mix=shares, text=text)
-    table = wide.set_index(["threads", "mix", "setting"])["text"].unstack(["mix", "setting"])  # noqa: PD010
-    return table.sort_index(axis=1, level="mix", sort_remaining=True)
+    latency_us = table["latency_us"]
+    least = latency_us == table.groupby(["read_share", "threads"])["latency_us"].transform("min")
+    words = marked(formatted(table, {"latency_us": ".0f"})["latency_us"], least)
+    return _by_workload(table, words.mask(latency_us <= 0, _BELOW_ZERO))
+
+
+def deviations_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return Table V in words, in the shape of `latencies_shown`; an asterisk where the paper has underlined.
+
+    `table`: columns setting, read_share, threads and deviation_percent; underlined, if printed; marks, if measured.
+    """
+    words = formatted(table, {"deviation_percent": "+.1f"})["deviation_percent"]
+    return _by_workload(table, marked(words, table["underlined"]) if "underlined" in table else words)
+
+
+def _by_workload(table: pd.DataFrame, words: pd.Series) -> pd.DataFrame:
+    if "marks" in table:
+        words = words + signs(table["marks"])
+    wide = table.assign(mix=table["read_share"].map(mix_label), text=words)
+    shaped = wide.set_index(["threads", "mix", "setting"])["text"].unstack(["mix", "setting"])  # noqa: PD010
+    return shaped.sort_index(axis=1, level="mix", sort_remaining=True)
 
 
 def measured_deviations(source: Source, order: int = 4) -> pd.DataFrame:
@@ -145,7 +165,8 @@ def rankings_shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return `rankings` or `setting_rankings` in words: distinguishable is 'yes', 'no' or 'unknown'."""
     words = {True: "yes", False: "no", None: "unknown"}
     shown = titled(
-        table, {"ranking": ("ranking", ""), "distinguishable": ("distinguishable", ""), "p_value": ("p", p_text)}
+        table,
+        {"ranking": ("ranking", ranking_words), "distinguishable": ("distinguishable", ""), "p_value": ("p", p_text)},
     )
     return shown.assign(distinguishable=[words[value] for value in table["distinguishable"]])
 
@@ -157,12 +178,12 @@ def rankings(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index operation, threads; columns ranking, distinguishable (None where unknown) and p_value, the largest
+        Index operation, threads; columns ranking, differ, distinguishable (None where unknown) and p_value, the largest
         adjusted one of two neighbours.
     """
     needs.levels(source)
     cells = None if source.run is None else source.cell_stats
-    return ranking.levels(source.level_stats, cells).set_index(["operation", "threads"]).drop(columns="order")
+    return ranking.levels(source.level_stats, cells).set_index(["operation", "threads"])
 
 
 def setting_rankings(source: Source) -> pd.DataFrame:
@@ -171,7 +192,7 @@ def setting_rankings(source: Source) -> pd.DataFrame:
     """
     needs.mixes(source)
     cells = None if source.run is None else source.cell_stats
-    return ranking.settings(source.mixed_stats, cells).set_index(["read_share", "threads"]).drop(columns="order")
+    return ranking.settings(source.mixed_stats, cells).set_index(["read_share", "threads"])
 
 
 def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
@@ -179,13 +200,22 @@ def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
 
     `sources`: runs. `of`: 'level' or 'setting'.
 
-    Index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
+    Index operation, or read_share; columns (source, ranking), (source, differ) and (source, p_value).
     """
+    found = of_each(sources, lambda source: _overall(source, of))
+    parts = {(label, name): own[name] for label, own in found.items() for name in ("ranking", "differ", "p_value")}
+    return pd.DataFrame(parts).rename_axis("operation" if of == "level" else "read_share")
+
+
+def overall_orders_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `overall_orders` in words: the order with signs between neighbours, and p."""
     parts = {}
-    for label, orders in of_each(sources, lambda source: _overall(source, of)).items():
-        parts[label, "order"] = orders["order"]
-        parts[label, "p"] = orders["p_value"].map(p_text).astype(str)
-    return pd.DataFrame(parts).rename_axis("operation" if of == "level" else "mix")
+    for label in dict.fromkeys(table.columns.get_level_values(0)):
+        known = table[label].dropna(subset="ranking")
+        parts[label, "order"] = orders(known)
+        parts[label, "p"] = known["p_value"].map(p_text).astype(str)
+    shown = pd.DataFrame(parts, index=table.index)
+    return shown.rename(index=mix_label).rename_axis("mix") if table.index.name == "read_share" else shown
 
 
 def _overall(source: Source, of: str) -> pd.DataFrame:
@@ -194,9 +224,7 @@ def _overall(source: Source, of: str) -> pd.DataFrame:
         needs.mixes(source)
     else:
         needs.levels(source)
-    orders = ranking.overall(source.cell_stats, of)
-    if orders.empty:
+    found = ranking.overall(source.cell_stats, of)
+    if found.empty:
         raise LackingError(f"{source.label} has no thread count at which one block measured every {of}")
-    if of == "setting":
-        orders["read_share"] = orders["read_share"].map(mix_label)
-    return orders.set_index(orders.columns[0])
+    return found.set_index(found.columns[0])

@@ -32,6 +32,7 @@ from cassbook.records.faults import OPERATIONS, FaultRun
 from cassbook.records.results import Measured, of_run, replication
 from cassbook.shown import comparison as shown_comparison
 from cassbook.shown import faults as shown_faults
+from cassbook.shown import rankings
 from cassbook.shown import results as shown_results
 from cassbook.shown.dead_replicas import dead_replicas, stops
 from cassbook.shown.tables import intervals
@@ -185,7 +186,7 @@ def _order_words(orders: pd.DataFrame, *more: str) -> pd.DataFrame:
     if "rate_per_s" in more:
         shown["rate_per_s"] = orders["rate_per_s"].map(lambda rate: f"{rate:g}" if rate > 0 else "")
         shown = shown.rename(columns=_HEADS)
-    shown["by mean latency, fastest first"] = orders["order"]
+    shown["by mean latency, fastest first"] = rankings.orders(orders)
     shown["differ"] = [_differ(row) for row in orders.to_dict("records")]
     return shown.loc[:, [name for name in shown.columns if (shown[name] != "").any()]]
 

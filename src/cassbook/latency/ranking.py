@@ -10,9 +10,10 @@ import pandas as pd
 from cassbook.latency import uncertainty
 from cassbook.latency.summaries import mixed_cells, pure_cells
 
-#: Between neighbours of an order: they differ, they may not, nobody knows.
-APART, ALIKE, UNKNOWN = " < ", " ~ ", " ? "
-_SHOWN = ["ranking", "order", "distinguishable", "p_value"]
+_Names = tuple[str, ...]
+#: Whether each differs from the next; None where unknown.
+_Differ = tuple[bool, ...] | None
+_COLUMNS = ["ranking", "differ", "distinguishable", "p_value"]
 
 
 def levels(level_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -28,8 +29,8 @@ def levels(level_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) ->
     Returns
     -------
     DataFrame
-        operation, threads, ranking ('ONE < QUORUM < ALL'), order ('ONE < QUORUM ~ ALL': `APART`, `ALIKE` or `UNKNOWN`
-        between neighbours), distinguishable, p_value.
+        operation, threads, ranking (tuple of levels, the fastest first), differ (tuple: whether each differs from the
+        next; None where unknown), distinguishable, p_value.
 
         With cells, neighbours in the order are compared within blocks, where what a cluster start does to all
         levels cancels out: Student's t of the paired differences of log latency over blocks, two-sided, p-values
@@ -56,7 +57,7 @@ def settings(mixed_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) 
     Returns
     -------
     DataFrame
-        read_share, threads, ranking ('1R-3W < 2R-2W < 3R-1W'), order, distinguishable, p_value; as `levels`.
+        read_share, threads, ranking (of settings), differ, distinguishable, p_value; as `levels`.
     """
     cells = None if cell_stats is None else mixed_cells(cell_stats)
     return _ranked(mixed_stats, cells, ["read_share", "threads"], "setting")
@@ -78,22 +79,22 @@ def overall(cell_stats: pd.DataFrame, of: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        operation or read_share, thread_counts (how many), ranking, order, distinguishable, p_value; as `levels`.
+        operation or read_share, thread_counts (how many), ranking, differ, distinguishable, p_value; as `levels`.
     """
     cells, key = (pure_cells(cell_stats), "operation") if of == "level" else (mixed_cells(cell_stats), "read_share")
     means = cells.groupby([key, "threads", "block", of])["latency_us"].mean()
     table = np.log(means).unstack(of).dropna()  # noqa: PD010 - one index level becomes the columns
     rows = [(value, group.index.unique("threads").size, *_order(group)) for value, group in table.groupby(level=key)]
-    orders = pd.DataFrame(rows, columns=[key, "thread_counts", *_SHOWN])
+    orders = pd.DataFrame(rows, columns=[key, "thread_counts", *_COLUMNS])
     return orders.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
 
 
-def _order(logs: pd.DataFrame) -> tuple[str, str, bool | None, float]:
-    """Return what `_SHOWN` names, of logarithms of latency with the blocks in their index and a column per label."""
+def _order(logs: pd.DataFrame) -> tuple[_Names, _Differ, bool | None, float]:
+    """Return what `_COLUMNS` names, of logarithms of latency with the blocks in their index and a column per label."""
     by_block = logs.groupby(level="block").mean()
     names = by_block.mean().sort_values(kind="stable").index.tolist()
     differ, p_value = _paired(names, by_block)
-    return " < ".join(names), _with_signs(names, differ), all(differ) if differ else None, p_value
+    return tuple(names), differ, all(differ) if differ else None, p_value
 
 
 def of_cells(cells: pd.DataFrame, keys: list[str], loads: list[str]) -> pd.DataFrame:
@@ -102,7 +103,7 @@ def of_cells(cells: pd.DataFrame, keys: list[str], loads: list[str]) -> pd.DataF
     `cells`: from `labels.labelled`. `keys`: what makes cells comparable. `loads`: what is averaged over, as in
     `overall`, where all levels of `keys` were measured.
 
-    Columns: keys, loads (how many), ranking, order, distinguishable, p_value; as `levels`. One row for each group of
+    Columns: keys, loads (how many), ranking, differ, distinguishable, p_value; as `levels`. One row for each group of
     two levels or more.
     """
     rows = []
@@ -112,7 +113,7 @@ def of_cells(cells: pd.DataFrame, keys: list[str], loads: list[str]) -> pd.DataF
         if len(table) and len(table.columns) > 1:
             n_loads = len(table.reset_index()[loads].drop_duplicates()) if loads else 1
             rows.append((*key, n_loads, *_order(table)))
-    orders = pd.DataFrame(rows, columns=[*keys, "loads", *_SHOWN])
+    orders = pd.DataFrame(rows, columns=[*keys, "loads", *_COLUMNS])
     return orders.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
 
 
@@ -128,25 +129,20 @@ def _ranked(stats: pd.DataFrame, cells: pd.DataFrame | None, keys: list[str], la
         ordered = group.sort_values("latency_us", kind="stable")
         names = ordered[label].tolist()
         differ, p_value = _overlap(ordered) if cells is None else _paired(names, logs[key])
-        rows.append((*key, " < ".join(names), _with_signs(names, differ), all(differ) if differ else None, p_value))
-    ranked = pd.DataFrame(rows, columns=[*keys, *_SHOWN])
+        rows.append((*key, tuple(names), differ, all(differ) if differ else None, p_value))
+    ranked = pd.DataFrame(rows, columns=[*keys, *_COLUMNS])
     return ranked.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
 
 
-def _with_signs(names: list[str], differ: list[bool] | None) -> str:
-    signs = [UNKNOWN] * (len(names) - 1) if differ is None else [APART if apart else ALIKE for apart in differ]
-    return names[0] + "".join(sign + name for sign, name in zip(signs, names[1:], strict=True))
-
-
-def _overlap(ordered: pd.DataFrame) -> tuple[list[bool] | None, float]:
+def _overlap(ordered: pd.DataFrame) -> tuple[_Differ, float]:
     """Which neighbours of one ranking do not overlap; None where that cannot be known."""
     low, high = ordered.reindex(columns=["latency_low_us", "latency_high_us"]).to_numpy(dtype=float).T
     if low.size == 1 or np.isnan(low).any() or np.isnan(high).any():
         return None, np.nan
-    return [bool(apart) for apart in high[:-1] < low[1:]], np.nan
+    return tuple(bool(apart) for apart in high[:-1] < low[1:]), np.nan
 
 
-def _paired(order: list[str], logs: pd.DataFrame) -> tuple[list[bool] | None, float]:
+def _paired(order: list[str], logs: pd.DataFrame) -> tuple[_Differ, float]:
     """Which neighbours differ within blocks, and the largest adjusted p-value.
 
     `logs` has one row per block, one column per label: logarithms of latency.
@@ -156,4 +152,4 @@ def _paired(order: list[str], logs: pd.DataFrame) -> tuple[list[bool] | None, fl
     if not p_values or np.isnan(p_values).any():
         return None, np.nan
     adjusted = uncertainty.holm(p_values)
-    return [bool(apart) for apart in adjusted < 1 - uncertainty.LEVEL], float(adjusted.max())
+    return tuple(bool(apart) for apart in adjusted < 1 - uncertainty.LEVEL), float(adjusted.max())

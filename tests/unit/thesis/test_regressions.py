@@ -22,11 +22,14 @@ def test_records_are_the_mixes_with_reads_and_writes_apart(mixes):
     assert (mixes["write_share"] + mixes["read_share"]).to_numpy() == pytest.approx(1)
 
 
-def test_a_mix_table_stars_the_lowest_of_each(mixes):
+def test_a_mix_table_has_reads_and_writes_apart_and_stars_the_lowest_of_each(mixes):
     table = chapter.mix_table(mixes, 0.9)
-    assert list(table.columns.unique(0)) == ["READ", "WRITE"]
-    assert table.loc[500, ("READ", "1R-3W")].endswith(" *")
-    assert not table.loc[500, ("READ", "3R-1W")].endswith(" *")
+    one = mixes[np.isclose(mixes["read_share"], 0.9) & (mixes["threads"] == 500)].set_index("setting")
+    for name in ("read_us", "write_us"):
+        assert table.loc[500, name].to_dict() == pytest.approx(one[name].to_dict())
+    assert table.loc[500, "read_us"].idxmin() == "1R-3W"
+    shown = chapter.mix_table_shown(table).loc[500, "READ"]
+    assert shown.str.endswith(" *").to_dict() == {"1R-3W": True, "2R-2W": False, "3R-1W": False}
     with pytest.raises(InputError, match="no mix of 40% reads"):
         chapter.mix_table(mixes, 0.4)
 

@@ -208,7 +208,7 @@ def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
 
 def by_phase_shown(rides: ScheduleRuns) -> pd.DataFrame:
     """Return `by_phase` in words, the lowest of each phase starred."""
-    return starred(by_phase(rides), "{:.1f}")
+    return starred(by_phase(rides), ".1f")
 
 
 def schedule_of(rides: ScheduleRuns) -> tuple[Phase, ...]:

@@ -36,7 +36,7 @@ def deviation_values(table: pd.DataFrame) -> dict[str, int]:
 
 def deviation_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return deviations as a table: index threads, columns (mix, setting); value, half-width and signs of marks."""
-    text = table["deviation"].map("{:±+.0f}".format) + signs(table)
+    text = table["deviation"].map("{:±+.0f}".format) + signs(table["marks"])
     keyed = table.assign(mix=table["read_share"].map(mix_label), text=text)
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from cassbook import published
 from cassbook.book import needs, palette
 from cassbook.book.figure_style import done, panels, setting_legend
 from cassbook.book.gaps import of_each
-from cassbook.book.paper_tables import by_workload, estimated, setting_rankings
+from cassbook.book.paper_tables import estimated, setting_rankings
 from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import LackingError
 from cassbook.core.proportion import share_text
@@ -21,39 +21,44 @@ from cassbook.latency import (
     validation,
 )
 from cassbook.latency.mixing import mix_label
-
-
-def table5_printed() -> pd.DataFrame:
-    """Return Table V as printed, the underlined cells (least measured delay) marked by an asterisk."""
-    table = published.table("g20_table5")
-    text = table["deviation_percent"].map("{:+.1f}".format)
-    marked = text.where(~table["underlined"], text + " *")
-    return by_workload(table.assign(deviation=marked), "deviation", "{}", least=False)
+from cassbook.shown.rankings import orders
+from cassbook.shown.tables import Format, formatted, titled
 
 
 def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the mean deviation of the estimates by setting and source, and how many mixes were slower than
     estimated.
+
+    Index setting; columns (source, mean_percent), (source, slower) and (source, mixes), the latter two counts.
     """
     parts = {}
     for label, df in deviations.items():
         groups = df.groupby("setting")["deviation_percent"]
-        slower = groups.agg(lambda d: f"{int((d > 0).sum())} of {len(d)}")
-        parts[label, "mean, %"] = groups.mean().map("{:+.1f}".format)
-        parts[label, "mix slower"] = slower
+        parts[label, "mean_percent"] = groups.mean()
+        parts[label, "slower"] = groups.agg(lambda off: int((off > 0).sum()))
+        parts[label, "mixes"] = groups.size()
     return pd.DataFrame(parts)
 
 
-def setting_orders(source: Source) -> pd.DataFrame:
-    """Return the order of the settings by measured latency, one row per thread count, one column per mix.
+def deviation_by_setting_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `deviation_by_setting` in words."""
+    parts = {}
+    for label in dict.fromkeys(table.columns.get_level_values(0)):
+        words = formatted(table[label], {"mean_percent": "+.1f", "slower": ".0f", "mixes": ".0f"})
+        parts[label, "mean, %"] = words["mean_percent"]
+        parts[label, "mix slower"] = (words["slower"] + " of " + words["mixes"]).where(words["mixes"] != "", "")
+    return pd.DataFrame(parts)
+
+
+def setting_orders_shown(source: Source) -> pd.DataFrame:
+    """Return the order of the settings by measured latency in words, one row per thread count, one column per mix.
 
     Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
     """
     needs.mixes(source)
-    orders = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
-    return orders.assign(mix=orders["read_share"].map(mix_label)).pivot_table(
-        "order", "threads", "mix", aggfunc="first"
-    )
+    found = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
+    words = found.assign(mix=found["read_share"].map(mix_label), order=orders(found))
+    return words.pivot_table("order", "threads", "mix", aggfunc="first")
 
 
 def clear_winners(source: Source) -> pd.DataFrame:
@@ -61,9 +66,9 @@ def clear_winners(source: Source) -> pd.DataFrame:
     threads.
     """
     needs.mixes(source)
-    orders = ranking.settings(source.mixed_stats, source.cell_stats)
-    signs = orders["order"].str.extract(r"^\S+( \S )", expand=False)
-    return orders.loc[signs == ranking.APART, ["read_share", "threads"]].reset_index(drop=True)
+    found = ranking.settings(source.mixed_stats, source.cell_stats)
+    clear = found["differ"].map(lambda differ: bool(differ) and differ[0]).astype(bool)
+    return found.loc[clear, ["read_share", "threads"]].reset_index(drop=True)
 
 
 def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
@@ -71,30 +76,42 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
 
     The paper's own row compares the minima of its Table IV with the underlined cells of its Table V. The last column
     counts only workloads whose measured winner is distinguishable from the next setting (see `clear_winners`).
+
+    Index source; columns right (`validation.Share`), mean_regret_percent, worst_regret_percent, clear (how many
+    workloads have such a winner) and clear_right; NaN where nothing was measured.
     """
-    return pd.DataFrame(dict(of_each(sources, lambda source: _choices(source, order)))).T
+    return pd.DataFrame.from_dict(of_each(sources, lambda source: _choices(source, order)), orient="index")
 
 
-def _choices(source: Source, order: int) -> dict[str, str]:
+def choices_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `choices` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "right": ("right", lambda share: f"{share.right} of {share.total}"),
+        "share": ("share", lambda share: f"{share_text(share.interval, digits=0)} %"),
+        "mean_regret_percent": ("mean regret, %", ".1f"), "worst_regret_percent": ("worst regret, %", ".1f"),
+    }  # fmt: skip
+    clear = formatted(table, {"clear_right": ".0f", "clear": " of {:.0f}".format})
+    words = titled(table.assign(share=table["right"]), columns)
+    return words.assign(**{"right where the winner is significant": clear["clear_right"] + clear["clear"]})
+
+
+def _choices(source: Source, order: int) -> dict[str, object]:
     """Row of a source in `choices`."""
     if source.label == PUBLISHED:
-        share, cost, clear = validation.published_share_of_right_choices(), None, None
-    else:
-        needs.mixes(source)
-        shares = sorted(source.mixed_stats["read_share"].unique())
-        regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
-        share = validation.Share.of(int(regret["right"].sum()), len(regret))
-        cost = regret["regret_percent"]
-        certain = clear_winners(source)
-        certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
-        clear = regret.merge(certain)["right"]
+        known = ("mean_regret_percent", "worst_regret_percent", "clear", "clear_right")
+        return {"right": validation.published_share_of_right_choices()} | dict.fromkeys(known, np.nan)
+    needs.mixes(source)
+    shares = sorted(source.mixed_stats["read_share"].unique())
+    regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
+    cost = regret["regret_percent"]
+    certain = clear_winners(source)
+    certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
+    clear = regret.merge(certain)["right"]
     return {
-        "right": f"{share.right} of {share.total}",
-        "share": f"{share_text(share.interval, digits=0)} %",
-        "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
-        "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
-        "right where the winner is significant": "" if clear is None else f"{int(clear.sum())} of {len(clear)}",
-    }
+        "right": validation.Share.of(int(regret["right"].sum()), len(regret)),
+        "mean_regret_percent": cost.mean(), "worst_regret_percent": cost.max(),
+        "clear": len(clear), "clear_right": int(clear.sum()),
+    }  # fmt: skip
 
 
 def spread_values(source: Source) -> dict[str, float]:
@@ -111,10 +128,10 @@ def deviation_values(table: pd.DataFrame) -> dict[str, float | int]:
 
 def bias_values(bias: pd.DataFrame, source: Source) -> dict[str, str]:
     """Return what the prose quotes of `deviation_by_setting`."""
-    if (source.label, "mean, %") not in bias:
+    if (source.label, "mean_percent") not in bias:
         raise LackingError(f"{source.label} has no deviations")
-    mean = bias[source.label, "mean, %"].dropna()
-    return {f"bias_{setting}".replace("-", "").lower(): text for setting, text in mean.items()}
+    mean = bias[source.label, "mean_percent"].dropna()
+    return {f"bias_{setting}".replace("-", "").lower(): f"{percent:+.1f}" for setting, percent in mean.items()}
 
 
 def order_values(source: Source) -> dict[str, int]:
@@ -126,7 +143,7 @@ def choice_values(right: pd.DataFrame, source: Source) -> dict[str, str]:
     """Return what the prose quotes of `choices`."""
     if source.label not in right.index:
         raise LackingError(f"{source.label} has no choices")
-    row = right.loc[source.label]
+    row = choices_shown(right).loc[source.label]
     return {
         "right": str(row["right"]), "certain": str(row["right where the winner is significant"]),
         "regret_mean": str(row["mean regret, %"]), "regret_worst": str(row["worst regret, %"]),

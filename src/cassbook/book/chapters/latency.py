@@ -16,6 +16,7 @@ from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
 from cassbook.latency import distributions, saturation, summaries, uncertainty
 from cassbook.latency.comparison import compare
+from cassbook.shown import rankings
 
 _COLUMNS = ["operation", "level", "threads", "ratio", "low", "high", "distinguishable"]
 
@@ -157,9 +158,10 @@ def slowdown_values(table: pd.DataFrame, named: Mapping[str, Source]) -> dict[st
 
 def order_values(table: pd.DataFrame, source: Source) -> dict[str, str]:
     """Return what the prose quotes of `paper_tables.overall_orders`."""
-    if (source.label, "order") not in table:
+    if (source.label, "ranking") not in table:
         raise LackingError(f"{source.label} has no order of levels")
-    return {f"order_{str(key).lower()}": str(order) for key, order in table[source.label, "order"].dropna().items()}
+    known = table[source.label].dropna(subset="ranking")
+    return {f"order_{str(key).lower()}": order for key, order in rankings.orders(known).items()}
 
 
 def rank_values(ranks: pd.DataFrame) -> dict[str, int]:
@@ -175,9 +177,9 @@ def rank_values(ranks: pd.DataFrame) -> dict[str, int]:
     dict
         How many rankings are as expected, of how many, how many are distinguishable, and how often ONE is first.
     """
-    order = ranks["ranking"]
+    ranked = ranks["ranking"].tolist()
     return {
-        "rank_expected": int((order == " < ".join(LEVELS)).sum()), "rank_total": len(order),
+        "rank_expected": ranked.count(LEVELS), "rank_total": len(ranked),
         "rank_told": int(ranks["distinguishable"].eq(True).sum()),
-        "rank_one": int(order.str.startswith(LEVELS[0]).sum()),
+        "rank_one": sum(names[0] == LEVELS[0] for names in ranked),
     }  # fmt: skip

@@ -18,8 +18,8 @@ from cassbook.thesis.records import LATENCIES, counted
 _ZERO = 1e-12
 
 
-def findings(records: pd.DataFrame) -> pd.DataFrame:
-    """Return in how many workloads what section 4.3.2 finds holds here: text as '3 of 12', one row per finding.
+def findings_shown(records: pd.DataFrame) -> pd.DataFrame:
+    """Return in how many workloads what section 4.3.2 finds holds here, as '3 of 12': `counted` in words.
 
     It does not say whether it counts all requests, or its reads or writes; so each is counted, in a column of its own.
     """
@@ -168,19 +168,18 @@ def _between(share: Estimate) -> str:
 
 
 def mix_table(means: pd.DataFrame, read_share: float) -> pd.DataFrame:
-    """Return Tables 4.3 to 4.7: read and write latency of one mix in us, by threads and setting; the lowest of each
-    starred.
+    """Return Tables 4.3 to 4.7: read and write latency of one mix by threads and setting.
 
     Parameters
     ----------
-    found : DataFrame
-        From `records`.
+    means : DataFrame
+        From `thesis.records.records`.
     read_share : float
 
     Returns
     -------
-    DataFrame of str
-        Index threads; columns (READ or WRITE, setting).
+    DataFrame
+        Index threads; columns (read_us, setting), (write_us, setting) and (marks, setting).
 
     Raises
     ------
@@ -190,8 +189,13 @@ def mix_table(means: pd.DataFrame, read_share: float) -> pd.DataFrame:
     mix = means[np.isclose(means["read_share"], read_share)]
     if mix.empty:
         raise InputError(f"no mix of {read_share:.0%} reads was measured")
-    parts = {}
-    for operation, column in (("READ", "read_us"), ("WRITE", "write_us")):
-        parts[operation] = starred(mix.pivot_table(column, "threads", "setting"))
-    behind = mix.assign(signs=signs(mix)).pivot_table("signs", "threads", "setting", aggfunc="first")
-    return pd.concat({operation: text + behind for operation, text in parts.items()}, axis=1)
+    by_place = mix.set_index(["threads", "setting"])
+    names = ["read_us", "write_us", "marks"]
+    return pd.concat({name: by_place[name].unstack("setting") for name in names}, axis=1)  # noqa: PD010
+
+
+def mix_table_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `mix_table` in words, in us: the lowest of each operation starred, `signs` of marks behind."""
+    behind = table["marks"].apply(signs)
+    parts = {"READ": "read_us", "WRITE": "write_us"}
+    return pd.concat({operation: starred(table[name]) + behind for operation, name in parts.items()}, axis=1)

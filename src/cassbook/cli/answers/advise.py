@@ -16,10 +16,10 @@ from cassbook.core.schema import explained
 from cassbook.core.words import counted, plural
 from cassbook.latency import percentiles
 from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
-from cassbook.latency.ranking import ALIKE, UNKNOWN
 from cassbook.latency.uncertainty import ONE_START
 from cassbook.shown import unanswered
 from cassbook.shown.dead_replicas import dead_replicas, stops, survival
+from cassbook.shown.rankings import ALIKE, UNKNOWN
 
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
