@@ -35,7 +35,7 @@ def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...]
     run = None if folder is None else open_run(folder)
     evidence = {} if run is None else by_run(run.statistics, run.manifest["engine"], run.name)
     if records:
-        from cassbook.records.claim_evidence import by_records
+        from cassbook.shown.claim_evidence import by_records
 
         evidence = by_records(papers) | evidence
     findings = ledger(evidence, papers, progress=sys.stderr.isatty())

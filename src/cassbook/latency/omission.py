@@ -17,7 +17,7 @@ from hdrh.histogram import HdrHistogram
 from cassbook.latency import histograms
 
 CONDITIONS = ("healthy", "paused_node")
-QUANTILES = {"median, ms": 0.5, "p99, ms": 0.99, "p99.9, ms": 0.999, "worst, ms": 1.0}
+QUANTILES = {"p50_ms": 0.5, "p99_ms": 0.99, "p999_ms": 0.999, "max_ms": 1.0}
 _COLUMNS = ["cell_id", "started_s", "intended_s", "latency_us", "outcome", "phase"]
 _MS = 1000.0
 
@@ -47,8 +47,9 @@ class Seen:
 
     Attributes
     ----------
-    load : str
-        'closed loop' or the rate.
+    rate_per_s : float
+        NaN in a closed loop.
+    threads : int
     kind : str
         'service' or 'response'.
     since_s : ndarray, shape (n,)
@@ -56,7 +57,8 @@ class Seen:
     latency_ms : ndarray, shape (n,)
     """
 
-    load: str
+    rate_per_s: float
+    threads: int
     kind: str
     since_s: np.ndarray
     latency_ms: np.ndarray
@@ -81,11 +83,11 @@ def seen(run: Run, cell: pd.Series) -> list[Seen]:
     steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok")]
     started_s, service_ms = steady["started_s"].to_numpy(), steady["latency_us"].to_numpy() / _MS
     intended_s = steady["intended_s"].to_numpy(dtype=float)
-    load = _load(cell["rate_per_s"], cell["threads"])
-    kinds = [Seen(load, "service", started_s - cell["steady_from_s"], service_ms)]
+    load = (float(cell["rate_per_s"]), int(cell["threads"]))
+    kinds = [Seen(*load, "service", started_s - cell["steady_from_s"], service_ms)]
     if not np.isnan(cell["rate_per_s"]):
         response_ms = service_ms + (started_s - intended_s) * _MS
-        kinds.append(Seen(load, "response", intended_s - cell["steady_from_s"], response_ms))
+        kinds.append(Seen(*load, "response", intended_s - cell["steady_from_s"], response_ms))
     return kinds
 
 
@@ -95,9 +97,9 @@ def table(run: Run) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (level, condition, measured); columns n and those of `QUANTILES`, ms.
+        Index level, condition, rate_per_s (NaN in a closed loop), threads, time ('service' or 'response'); columns n
+        and those of `QUANTILES`.
     """
-    names = ["level", "condition", "measured"]
     rows = []
     cells = paced_cells(run).sort_values(["read_cl", "condition", "rate_per_s"], na_position="first")
     alike = ["read_cl", "condition", "rate_per_s", "threads"]
@@ -106,13 +108,9 @@ def table(run: Run) -> pd.DataFrame:
         for kind in ("service",) if np.isnan(rate_per_s) else ("service", "response"):
             counted = _counted(run, group["cell_id"], kind)
             quantiles_ms = (histograms.quantile_us(counted, q) / _MS for q in QUANTILES.values())
-            label = f"{_load(rate_per_s, threads)}, {kind} time"
-            rows.append((level, condition, label, counted.get_total_count(), *quantiles_ms))
+            rows.append((level, condition, rate_per_s, threads, kind, counted.get_total_count(), *quantiles_ms))
+    names = ["level", "condition", "rate_per_s", "threads", "time"]
     return pd.DataFrame(rows, columns=[*names, "n", *QUANTILES]).set_index(names)
-
-
-def _load(rate_per_s: float, threads: int) -> str:
-    return f"closed loop, {threads} threads" if np.isnan(rate_per_s) else f"{rate_per_s:.0f} a second"
 
 
 def _counted(run: Run, cell_ids: Iterable[str], kind: str) -> HdrHistogram:

@@ -10,8 +10,9 @@ from cassbook.book.notebooks import analyse_notebooks
 from cassbook.book.provenance import recorded_sources
 from cassbook.core.paths import project_root
 from cassbook.ingest.folder import open_run
-from cassbook.records import claim_evidence, fault_costs, open_record
+from cassbook.records import fault_costs, open_record
 from cassbook.records.faults import AdvisedRun, FaultRun
+from cassbook.shown import claim_evidence
 from tests.helpers.command import cassbook
 
 #: A figure with an interval: its two bounds, without signs of percent.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -14,7 +15,7 @@ from cassbook.book.provenance import Source, check_served
 from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import LackingError
 from cassbook.latency import omission
-from cassbook.shown.tables import formatted
+from cassbook.shown.tables import Format, titled
 
 _TIME_COLOURS = {"service": palette.BLUE, "response": palette.VERMILION}
 
@@ -39,7 +40,23 @@ def table(source: Source) -> pd.DataFrame:
     quantiles = omission.table(source.run)
     if quantiles.empty:
         raise LackingError(f"{source.label} has no cells at a fixed rate")
-    return formatted(quantiles, {"n": "", **dict.fromkeys(omission.QUANTILES, ".1f")})
+    columns: dict[str, tuple[str, Format]] = {
+        "n": ("n", ""), "p50_ms": ("median, ms", ".1f"), "p99_ms": ("p99, ms", ".1f"),
+        "p999_ms": ("p99.9, ms", ".1f"), "max_ms": ("worst, ms", ".1f"),
+    }  # fmt: skip
+    words = titled(quantiles, columns)
+    words.index = pd.MultiIndex.from_tuples(
+        [
+            (level, condition, f"{_load(rate_per_s, threads)}, {time} time")
+            for level, condition, rate_per_s, threads, time in quantiles.index
+        ],
+        names=["level", "condition", "measured"],
+    )
+    return words
+
+
+def _load(rate_per_s: float, threads: int) -> str:
+    return f"closed loop, {threads} threads" if np.isnan(rate_per_s) else f"{rate_per_s:.0f} a second"
 
 
 def hidden_values(source: Source, level: str) -> dict[str, float]:
@@ -68,7 +85,7 @@ def around_a_pause(sources: Sequence[Source], level: str) -> Figure:
                 panel.plot(
                     one.since_s, one.latency_ms, ".", markersize=1.5, color=_TIME_COLOURS[one.kind], label=one.kind
                 )
-                panel.set_title(f"{source.label}: {one.load}")
+                panel.set_title(f"{source.label}: {_load(one.rate_per_s, one.threads)}")
             assert source.run is not None  # noqa: S101 - only runs have cells
             panel.axvspan(*omission.pause_of(source.run, cell), color="grey", alpha=0.2, linewidth=0)
             panel.set_xlabel("time in the steady window, s")

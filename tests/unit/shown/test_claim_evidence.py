@@ -7,10 +7,10 @@ import pytest
 from cassbook.claims.registry import ledger
 from cassbook.claims.statement import VERDICTS
 from cassbook.core.errors import InputError
-from cassbook.records import claim_evidence
-from cassbook.records.claim_evidence import by_records
 from cassbook.records.experiment import Results
 from cassbook.records.faults import FaultRun
+from cassbook.shown import claim_evidence
+from cassbook.shown.claim_evidence import by_records
 
 
 @pytest.fixture(scope="module")

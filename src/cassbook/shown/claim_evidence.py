@@ -1,4 +1,4 @@
-"""What the project's own records say of claims that no printed table can test, each with its interval."""
+"""What the project's own records say of claims that no printed table can test, in words, each with its interval."""
 
 from __future__ import annotations
 
