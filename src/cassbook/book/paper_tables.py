@@ -53,12 +53,12 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 
 def performance_shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `performance` in words: slowdowns stand behind in brackets, `sign`s of marks behind latencies."""
+    """Return `performance` in words: slowdowns stand behind in brackets, `signs` of marks behind latencies."""
     quantities = ("latency, us", "variation, %", "throughput, 1/s")
     levels = list(table.columns.unique(1)) if table.size else []
-    shown = {}
+    shown: dict[tuple[str, str], pd.Series] = {}
     for level in levels:
-        words = formatted(table.xs(level, axis=1, level=1), _PERFORMANCE)
+        words = formatted(pd.DataFrame({name: table[name, level] for name in _PERFORMANCE}), _PERFORMANCE)
         latency, throughput = words["latency_us"] + signs(table["marks", level]), words["throughput_per_s"]
         if level != "ONE":
             latency += words["latency_slowdown_percent"]

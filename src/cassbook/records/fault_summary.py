@@ -145,7 +145,12 @@ def _of_fault(run: FaultRun, setup: str, fault: ScheduledFault, struck: list[_St
         table[f"p99_{phase}_ms"] = pd.concat(parts[phase]).groupby(keys)["p99_ms"].median()
     table = table.reset_index().assign(operation=lambda of: of["operation"].map(OPERATIONS))
     starts = len({one.start for one in struck})
-    which = table.assign(schedule=setup, fault=fault, times=len(struck), starts=starts)
+    which = table.assign(
+        schedule=setup,
+        fault=pd.Series([fault] * len(table), table.index, dtype=object),
+        times=len(struck),
+        starts=starts,
+    )
     return _sorted(which[[*FAULT, *table.columns]])
 
 

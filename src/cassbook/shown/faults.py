@@ -83,7 +83,7 @@ def _ordered(fault: Fault, times: int) -> str:
     what = f"{fault.kind} {_hosts(fault.nodes)}"
     if fault.to:
         what += f" {'to' if fault.kind == 'slow' else 'from'} {_hosts(fault.to)}"
-    more = [fault.way] if fault.way != "both" else []
+    more: list[str] = [fault.way] if fault.way != "both" else []
     more += [f"{ms:g} ms" for ms in (fault.delay_ms, fault.by_ms) if ms]
     what += f" ({', '.join(more)})" if more else ""
     lasts = f", for {fault.for_s:g} s" if fault.for_s else ""

@@ -160,7 +160,7 @@ def order_values(table: pd.DataFrame, source: Source) -> dict[str, str]:
     """Return what the prose quotes of `paper_tables.overall_orders`."""
     if (source.label, "ranking") not in table:
         raise LackingError(f"{source.label} has no order of levels")
-    known = table[source.label].dropna(subset="ranking")
+    known = pd.DataFrame(table[source.label]).dropna(subset="ranking")
     return {f"order_{str(key).lower()}": order for key, order in rankings.orders(known).items()}
 
 

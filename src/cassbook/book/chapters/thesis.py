@@ -196,6 +196,7 @@ def mix_table(means: pd.DataFrame, read_share: float) -> pd.DataFrame:
 
 def mix_table_shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return `mix_table` in words, in us: the lowest of each operation starred, `signs` of marks behind."""
-    behind = table["marks"].apply(signs)
+    behind = pd.DataFrame(table["marks"]).apply(signs)
     parts = {"READ": "read_us", "WRITE": "write_us"}
-    return pd.concat({operation: starred(table[name]) + behind for operation, name in parts.items()}, axis=1)
+    words = {operation: starred(pd.DataFrame(table[name])) for operation, name in parts.items()}
+    return pd.concat({operation: text + behind for operation, text in words.items()}, axis=1)
