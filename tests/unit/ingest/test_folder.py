@@ -148,9 +148,9 @@ def test_what_no_log_holds_is_a_sentence(tmp_path):
 
 
 def test_describe_says_what_logs_do_not_tell(few):
-    told = evidence.describe([sources.Source(sources.RECORDED, open_run(few))])[sources.RECORDED]
-    assert (told["Cassandra"], told["machine"]) == ("2.1.20", "logs do not tell")
-    assert not {"Java", "processor", "measured, UTC", "seconds a cell"} & set(told.index)
+    described = evidence.describe([sources.Source(sources.RECORDED, open_run(few))])[sources.RECORDED]
+    assert (described["Cassandra"], described["machine"]) == ("2.1.20", "logs do not tell")
+    assert not {"Java", "processor", "measured, UTC", "seconds a cell"} & set(described.index)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_what_was_put_in_is_found_again(run):
     assert table["off_response"].abs().max() < 0.05
     blind = by_level(run, without=CROWDING)
     six = blind["nodes"] == 6
-    assert blind.loc[six, "off_throughput"].min() > 0.05, "six nodes work more than four, which nobody told it"
+    assert blind.loc[six, "off_throughput"].min() > 0.05, "six nodes work more than four, which it cannot know"
     assert blind.loc[~six, "off_throughput"].to_numpy() == pytest.approx(table.loc[~six, "off_throughput"])
 
 

@@ -96,8 +96,8 @@ def test_advice_says_what_its_setting_and_the_fastest_cost_in_a_failure(recorded
     lines = advise.point(LatencyMap(cells, "known").advise(100, 0.9), "text").splitlines()
     (line,) = [line for line in lines if "is dead" in line]
     assert line.index("2R-2W leaves") < line.index("1R-3W leaves"), "the one recommended comes first"
-    told = json.loads(advise.point(LatencyMap(cells, "known").advise(100, 0.9), "json"))
-    assert told["failing"] == [line.strip()]
+    answer = json.loads(advise.point(LatencyMap(cells, "known").advise(100, 0.9), "json"))
+    assert answer["failing"] == [line.strip()]
 
 
 def test_staleness_and_results_say_it_too(recorded):

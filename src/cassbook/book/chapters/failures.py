@@ -284,10 +284,10 @@ def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
 
     Medians over starts and nodes, with the least and the most, in seconds.
     """
-    told = run.noticed(setup)
-    told = told.assign(who=np.where(told["observer"] == DRIVER, "the driver", "the other nodes"))
-    told = told[told["observer"] != told["node"].astype(str)]
-    groups = told.groupby(["number", "fault", "who"], sort=False)
+    notices = run.noticed(setup)
+    notices = notices.assign(who=np.where(notices["observer"] == DRIVER, "the driver", "the other nodes"))
+    notices = notices[notices["observer"] != notices["node"].astype(str)]
+    groups = notices.groupby(["number", "fault", "who"], sort=False)
     seconds = lambda value: f"{value:.1f}"  # noqa: E731
     table = pd.DataFrame(
         {head: groups[column].apply(spread, seconds) for column, head in
@@ -310,8 +310,8 @@ def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict
             if table is None:
                 found[f"{short}_{state}_{suffix}"] = NOT_RECORDED
                 continue
-            told = table.loc[[of == (fault, long) for of in table.index], head]
-            found[f"{short}_{state}_{suffix}"] = f"{told.iloc[0]} s" if len(told) else UNNOTICED
+            seconds = table.loc[[of == (fault, long) for of in table.index], head]
+            found[f"{short}_{state}_{suffix}"] = f"{seconds.iloc[0]} s" if len(seconds) else UNNOTICED
     return found
 
 
@@ -379,7 +379,7 @@ def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
         for when, (from_s, to_s) in windows.items():
             ok = between(bins[bins["start"] == start], from_s, to_s).groupby("setting", sort=False)["ok"].sum()
             parts.append((ok / (to_s - from_s)).rename("per_s").reset_index().assign(when=f"{when}, answered per s"))
-    told = lambda values: spread(values, lambda value: f"{value:,.0f}")  # noqa: E731
-    table = pd.concat(parts).pivot_table("per_s", "setting", "when", aggfunc=told, sort=False)
+    in_words = lambda values: spread(values, lambda value: f"{value:,.0f}")  # noqa: E731
+    table = pd.concat(parts).pivot_table("per_s", "setting", "when", aggfunc=in_words, sort=False)
     heads = [f"{when}, answered per s" for when in windows]
     return table.rename_axis(columns=None).reindex(columns=heads, fill_value="-")

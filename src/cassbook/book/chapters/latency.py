@@ -178,6 +178,6 @@ def rank_values(ranks: pd.DataFrame) -> dict[str, int]:
     order = ranks["ranking"]
     return {
         "rank_expected": int((order == " < ".join(LEVELS)).sum()), "rank_total": len(order),
-        "rank_told": int(ranks["distinguishable"].eq(True).sum()),
+        "rank_distinguishable": int(ranks["distinguishable"].eq(True).sum()),
         "rank_one": int(order.str.startswith(LEVELS[0]).sum()),
     }  # fmt: skip

@@ -22,7 +22,7 @@ class Sequence:
         Index of the node that coordinates each.
     applied_ms, acknowledged_ms : ndarray, shape (n,)
         When each replica had the write, and when its acknowledgement was at the coordinator.
-    committed_ms, told_ms : float
+    committed_ms, known_ms : float
         When as many acknowledgements were there as the write waits for, and when the client knew.
     asked_ms : float
         When the read was at its coordinator.
@@ -37,7 +37,7 @@ class Sequence:
     applied_ms: Floats
     acknowledged_ms: Floats
     committed_ms: float
-    told_ms: float
+    known_ms: float
     asked_ms: float
     looked_ms: Floats
     answered_ms: Floats
@@ -66,11 +66,11 @@ def typical(run: StalenessRun, setup: str, r: int, w: int, writer: int, reader: 
     a, b = _median(writes.coordinator, writes.back_ms, writer, w), _median(reads.coordinator, reads.back_ms, reader, r)
     committed_ms = float(np.sort(writes.back_ms[a])[w - 1])
     own = int(np.argsort(writes.back_ms[a], kind="stable")[w - 1]) == writer
-    told_ms = committed_ms + (0.0 if own else float(writes.after_ms[a])) + float(writes.outside_ms[a]) / 2
-    asked_ms = told_ms + float(reads.outside_ms[b]) / 2
+    known_ms = committed_ms + (0.0 if own else float(writes.after_ms[a])) + float(writes.outside_ms[a]) / 2
+    asked_ms = known_ms + float(reads.outside_ms[b]) / 2
     used = tuple(int(replica) for replica in np.argsort(reads.back_ms[b], kind="stable")[:r])
     return Sequence(
-        writer, reader, writes.there_ms[a], writes.back_ms[a], committed_ms, told_ms, asked_ms,
+        writer, reader, writes.there_ms[a], writes.back_ms[a], committed_ms, known_ms, asked_ms,
         asked_ms + reads.there_ms[b], asked_ms + reads.back_ms[b], used,
     )  # fmt: skip
 
@@ -88,11 +88,11 @@ def values(weak: Sequence, strong: Sequence) -> dict[str, float]:
     Returns
     -------
     dict
-        weak_told_ms, strong_told_ms (when the client knew of the write), late_ms (how long after the strong write was
+        weak_known_ms, strong_known_ms (when the client knew of the write), late_ms (how long after the strong write was
         committed its last acknowledgement came).
     """
     late_ms = float(strong.acknowledged_ms.max()) - strong.committed_ms
-    return {"weak_told_ms": weak.told_ms, "strong_told_ms": strong.told_ms, "late_ms": late_ms}
+    return {"weak_known_ms": weak.known_ms, "strong_known_ms": strong.known_ms, "late_ms": late_ms}
 
 
 def stalest_pair(traced: Traced) -> tuple[int, int]:

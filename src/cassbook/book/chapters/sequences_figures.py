@@ -49,8 +49,8 @@ def _draw(panel: Axes, sequence: Sequence) -> None:
             _arrow(panel, writer, 0.0, lane(node), applied, _WRITE)
             _arrow(panel, lane(node), applied, writer, acknowledged, _WRITE, dashed=late)
         panel.plot(lane(node), applied, "s", color=_WRITE, markersize=5)
-    _arrow(panel, writer, sequence.committed_ms, _CLIENT, sequence.told_ms, _WRITE)
-    _arrow(panel, _CLIENT, sequence.told_ms, reader, sequence.asked_ms, _READ)
+    _arrow(panel, writer, sequence.committed_ms, _CLIENT, sequence.known_ms, _WRITE)
+    _arrow(panel, _CLIENT, sequence.known_ms, reader, sequence.asked_ms, _READ)
     for node in sequence.used:
         looked, answered = sequence.looked_ms[node], sequence.answered_ms[node]
         if node != sequence.reader:
@@ -59,7 +59,7 @@ def _draw(panel: Axes, sequence: Sequence) -> None:
         had = sequence.applied_ms[node] <= looked
         panel.plot(lane(node), looked, "o", color=_READ, markerfacecolor=_READ if had else "white", markersize=6)
     answered = float(np.max(sequence.answered_ms[list(sequence.used)]))
-    _arrow(panel, reader, answered, _CLIENT, answered + (sequence.asked_ms - sequence.told_ms), _READ)
+    _arrow(panel, reader, answered, _CLIENT, answered + (sequence.asked_ms - sequence.known_ms), _READ)
 
 
 def _arrow(panel: Axes, lane: int, ms: float, to: float, at_ms: float, colour: str, dashed: bool = False) -> None:
@@ -67,13 +67,13 @@ def _arrow(panel: Axes, lane: int, ms: float, to: float, at_ms: float, colour: s
     panel.annotate("", xy=(to, at_ms), xytext=(lane, ms), arrowprops=line)
 
 
-def scenes(told: Mapping[str, Scene]) -> Figure:
+def scenes(by_title: Mapping[str, Scene]) -> Figure:
     """Draw recorded scenes next to each other: arrows are messages of traced requests, time runs downwards.
 
     Dashed is a message that nobody waits for; a dotted line across stands for a long pause.
     """
-    figure, axes = panels(1, len(told), width=3.9, height=5.0)
-    for panel, (title, scene) in zip(axes[0], told.items(), strict=True):
+    figure, axes = panels(1, len(by_title), width=3.9, height=5.0)
+    for panel, (title, scene) in zip(axes[0], by_title.items(), strict=True):
         end_ms = 1.08 * max(message.until_ms for message in scene.messages if message.seen)
         for message in scene.messages:
             colour = _WRITE if message.writes else _READ
