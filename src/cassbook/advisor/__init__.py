@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from cassbook.advisor.advice import Advice
     from cassbook.advisor.adviser import Adviser, Pace
     from cassbook.advisor.cassandra_register import InCassandra
+    from cassbook.advisor.gates import CannotServe, Unserved
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.advisor.policy import Terms
     from cassbook.advisor.regime import Regime
     from cassbook.advisor.register import InMemory
     from cassbook.advisor.requests import Advised, OutcomeUnknown
     from cassbook.advisor.status import Event, Status
-    from cassbook.advisor.unserved import CannotServe, Unserved
 
 __all__ = [
     "Advice",

@@ -17,8 +17,8 @@ from cassbook.core.units import PERCENT
 from cassbook.latency.under_faults import between
 from cassbook.records.fault_costs import while_dead
 from cassbook.records.faults import OPERATIONS, FaultRun
+from cassbook.shown.outages import share as unanswered_share
 from cassbook.shown.tables import spread
-from cassbook.shown.unanswered import share as unanswered_share
 
 #: Settings of the schedules on one data centre.
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")

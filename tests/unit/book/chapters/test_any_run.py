@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book import gaps, paper_tables, replaced
+from cassbook.book import gaps, paper_tables, substitution
 from cassbook.book.chapters import (
     answers,
     choosing,
@@ -156,7 +156,7 @@ def text_of(thing):
     """What a page shows of a table, a figure or figures for the prose."""
     if isinstance(thing, pd.DataFrame):
         shown = []
-        replaced._plain(thing, SimpleNamespace(text=shown.append), False)
+        substitution._plain(thing, SimpleNamespace(text=shown.append), False)
         return "".join(shown)
     if isinstance(thing, dict):
         return gaps.without_nan(" ".join(map(str, thing.values())))

@@ -12,12 +12,12 @@ from cassandra.query import SimpleStatement
 from cassbook.advisor import CannotServe, OutcomeUnknown
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.escapes import Escapes
+from cassbook.advisor.gates import PROBE_S, Failed, Gate, Lack, Unserved
 from cassbook.advisor.health import Health
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, InMemory
-from cassbook.advisor.unserved import PROBE_S, Failed, Gate, Lack, Unserved
 from tests.helpers import made_runs
 from tests.helpers.simulated_cluster import Time
 from tests.helpers.stub_session import Future, Session, dead
