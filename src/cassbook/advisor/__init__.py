@@ -38,7 +38,7 @@ __getattr__ = lazy(
         "Advice": "advice",
         "Advised": "requests",
         "Adviser": "adviser",
-        "CannotServe": "unserved",
+        "CannotServe": "gates",
         "Event": "status",
         "InCassandra": "cassandra_register",
         "InMemory": "register",
@@ -48,6 +48,6 @@ __getattr__ = lazy(
         "Regime": "regime",
         "Status": "status",
         "Terms": "policy",
-        "Unserved": "unserved",
+        "Unserved": "gates",
     },
 )

@@ -162,7 +162,8 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
 
     Notes
     -----
-    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence (see `cassbook.book.substitution`).
+    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence: see
+    `cassbook.book.substitution`.
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
     if shell := get_ipython():
