@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapters.failures_shares import answered
+from cassbook.book.chapters.failures import answered
 from cassbook.core.consistency import setting
 from cassbook.core.units import PERCENT
 from cassbook.deployment import availability as availabilities

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book.chapters import scenes, sequences_figures
+from cassbook.book.chapters import scenes, sequences
 from cassbook.core.errors import InputError
 from cassbook.staleness.exchanges import exchanges
 from tests.helpers.experiments import written
@@ -117,7 +117,7 @@ def test_switches_are_told_by_what_their_last_reads_missed(results):
 
 
 def test_scenes_can_be_drawn(results):
-    figure = sequences_figures.scenes({"read repair": scenes.typical(results, "repair")})
+    figure = sequences.scenes({"read repair": scenes.typical(results, "repair")})
     assert isinstance(figure, Figure)
     (panel,) = figure.axes
     assert "sees the write" in panel.get_title()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cassbook.book.chapters import sequences, sequences_figures
+from cassbook.book.chapters import sequences
 from cassbook.staleness.from_traces import Traced
 from cassbook.staleness.message_delays import MessageDelays
 
@@ -66,6 +66,6 @@ def test_the_pair_that_misses_most_is_chosen():
 
 
 def test_titles_say_what_the_read_sees(weak, strong):
-    figure = sequences_figures.side_by_side({"1R-1W": weak, "2R-2W": strong}, ["a", "b", "c"])
+    figure = sequences.side_by_side({"1R-1W": weak, "2R-2W": strong}, ["a", "b", "c"])
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["1R-1W: the read misses the write", "2R-2W: the read sees the write"]
