@@ -115,12 +115,10 @@ class InCassandra:
         self._rng = np.random.default_rng()
 
     def open(self, first: Epoch) -> None:
-        """See `Register.open`."""
         self._execute(self._open, (self._name, *_values(first)))
         check_same(self.look().epoch, first)
 
     def look(self) -> View:
-        """See `Register.look`."""
         rows = list(self._execute(self._look, (self._name,)))
         if not rows:
             raise InputError(f"register {self._name!r}: there is none; an adviser opens it first")
@@ -128,7 +126,6 @@ class InCassandra:
         return View(_epoch(rows[0]), members)
 
     def beat(self, member: str, presence: Presence, number: int) -> bool:
-        """See `Register.beat`."""
         load = presence.load
         share = None if load.read_share != load.read_share else load.read_share
         values = (
@@ -143,11 +140,9 @@ class InCassandra:
         return self._applied(self._beat, (*values, self._name, member, number))
 
     def advance(self, epoch: Epoch) -> bool:
-        """See `Register.advance`."""
         return self._applied(self._advance, (*_values(epoch), self._name, epoch.number - 1))
 
     def leave(self, member: str, beat: int) -> None:
-        """See `Register.leave`."""
         self._applied(self._leave, (self._name, member, beat))
 
     def _applied(self, statement: Any, values: tuple[Any, ...]) -> bool:

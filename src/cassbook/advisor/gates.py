@@ -191,7 +191,6 @@ class Failed:
         self._error = error
 
     def result(self) -> Any:
-        """Raise the error."""
         raise self._error
 
     def add_callback(self, fn: Callable[..., None], *args: Any, **kwargs: Any) -> Failed:

@@ -81,20 +81,17 @@ class InMemory:
         self._members: dict[str, Presence] = {}
 
     def open(self, first: Epoch) -> None:
-        """See `Register.open`."""
         with self._lock:
             if self._epoch is None:
                 self._epoch = first
             check_same(self._epoch, first)
 
     def look(self) -> View:
-        """See `Register.look`."""
         with self._lock:
             assert self._epoch is not None  # noqa: S101 - advisers open it first
             return View(self._epoch, dict(self._members))
 
     def beat(self, member: str, presence: Presence, number: int) -> bool:
-        """See `Register.beat`."""
         with self._lock:
             assert self._epoch is not None  # noqa: S101
             if self._epoch.number != number:
@@ -103,7 +100,6 @@ class InMemory:
             return True
 
     def advance(self, epoch: Epoch) -> bool:
-        """See `Register.advance`."""
         with self._lock:
             assert self._epoch is not None  # noqa: S101
             if self._epoch.number != epoch.number - 1:
@@ -112,7 +108,6 @@ class InMemory:
             return True
 
     def leave(self, member: str, beat: int) -> None:
-        """See `Register.leave`."""
         with self._lock:
             last = self._members.get(member)
             if last is not None and last.beat == beat:

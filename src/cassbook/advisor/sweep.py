@@ -80,7 +80,6 @@ class TableSweep:
         self.done: list[Swept] = []
 
     def begin(self) -> None:
-        """See `adviser.Sweep`."""
         self.cancel()
         self._cancelled = threading.Event()
         self._failure = None
@@ -88,7 +87,6 @@ class TableSweep:
         self._thread.start()
 
     def ended(self) -> bool | None:
-        """See `adviser.Sweep`."""
         thread = self._thread
         if thread is None:
             return False

@@ -28,11 +28,9 @@ class _Answered:
     __slots__ = ()
 
     def add_callbacks(self, callback: Callable[..., None], errback: Callable[..., None]) -> None:
-        """Call back."""
         callback([])
 
     def result(self) -> list[Any]:
-        """Return no rows."""
         return []
 
 
@@ -47,11 +45,9 @@ class _Session:
         self._answer = _Answered()
 
     def prepare(self, query: str) -> Any:
-        """Return something with the text."""
         return SimpleNamespace(query_string=query)
 
     def execute_async(self, statement: Any, parameters: Any = None) -> _Answered:
-        """Answer."""
         return self._answer
 
 

@@ -90,7 +90,6 @@ class Ours:
         return ClosedLoop(self._nodes, threads, operations, requests, self._table.prefixes(level, level), note, 12.0)
 
     def close(self) -> None:
-        """Close all connections."""
         self._nodes.close()
         self._session.cluster.shutdown()
 

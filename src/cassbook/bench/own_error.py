@@ -50,7 +50,6 @@ class StubNodes:
             self.connections[0][0] = self._open()
 
     def close(self) -> None:
-        """Close the connection."""
         self.connections[0][0].close()
 
 

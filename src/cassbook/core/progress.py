@@ -93,7 +93,6 @@ class _Lines:
             self._stream.write(line + "\n")
 
     def flush(self) -> None:
-        """Flush the stream behind."""
         self._stream.flush()
 
 

@@ -359,7 +359,6 @@ def _with_ratios(both: pd.DataFrame, logs: list[dict[tuple[Any, ...], dict[int, 
 
 
 def _survives(level: pd.Series, runs: Mapping[str, Run]) -> dict[str, dict[str, dict[str, int]]]:
-    """See `Comparison.survives`."""
     pairs = level[level.str.contains("/", regex=False)].drop_duplicates().sort_values()
     replicas = {side: _replicas(run) for side, run in runs.items()}
     survived: dict[str, dict[str, dict[str, int]]] = {}

@@ -53,7 +53,6 @@ class Results:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
         return self._folder.name
 
     @property

@@ -62,7 +62,6 @@ class RecordedRun:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
         return self.folder.name
 
     @property

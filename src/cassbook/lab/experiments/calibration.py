@@ -85,7 +85,6 @@ class CalibrationExperiment(Experiment):
         return numbers
 
     def points(self) -> tuple[Condition, ...]:
-        """Return the conditions."""
         return tuple(itertools.chain.from_iterable(self.conditions.values()))
 
     def rows(self) -> int:

@@ -52,7 +52,6 @@ class Workbench:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
         self.nodes.close()
         self.session.cluster.shutdown()
 

@@ -69,7 +69,6 @@ class Nodes:
         return medians.index(min(medians))
 
     def close(self) -> None:
-        """Close every connection."""
         for pool in self.connections:
             for connection in pool:
                 connection.close()

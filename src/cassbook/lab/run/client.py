@@ -85,7 +85,6 @@ class Client:
         )
 
     def close(self) -> None:
-        """Close all connections."""
         self._nodes.close()
         self.session.cluster.shutdown()
 

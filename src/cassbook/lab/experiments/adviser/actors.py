@@ -77,14 +77,12 @@ class Fixed:
         self._waits = setting(name).waits(REPLICAS)
 
     def levels(self) -> tuple[int, int]:
-        """See `Actor`."""
         return self._waits
 
     def drained(self, until: float) -> None:
         """See `Actor`."""
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
-        """See `Actor`."""
         return self._switch.execute(statement, parameters, **options)
 
 
@@ -98,7 +96,6 @@ class Naive(Fixed):
         self.history: list[tuple[float, str]] = [(self._arrived, name)]
 
     def levels(self) -> tuple[int, int]:
-        """See `Actor`."""
         now = time.monotonic()
         if now - self._decided >= self._interval_s:
             self._decided = now
@@ -141,10 +138,8 @@ class Advising:
         return member.number, member.leased
 
     def drained(self, until: float) -> None:
-        """See `Actor`."""
         while self._leaving and self._leaving[0][0] <= until:
             self.adviser.member.end_write(self._leaving.pop(0)[1])
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
-        """See `Actor`."""
         return self.adviser.execute(statement, parameters, **options)

@@ -86,7 +86,6 @@ class ShiftExperiment(Experiment):
         }  # fmt: skip
 
     def points(self) -> Sequence[str]:
-        """Return the actors."""
         return self.actors
 
     def rows(self) -> int:

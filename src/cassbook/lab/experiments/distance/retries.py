@@ -34,7 +34,6 @@ class Fixed:
         self._timeout_s = timeout_s
 
     def seconds(self) -> float:
-        """Return the constant."""
         return self._timeout_s
 
     def answered(self, took_s: float) -> None:

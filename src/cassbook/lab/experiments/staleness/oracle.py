@@ -85,15 +85,12 @@ class Oracle:
         return answers
 
     def __enter__(self) -> Oracle:
-        """Itself."""
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        """End the process."""
         self.close()
 
     def close(self) -> None:
-        """End the process."""
         self._child.stop()
 
 

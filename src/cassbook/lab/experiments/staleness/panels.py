@@ -71,7 +71,6 @@ class StalenessExperiment(Experiment):
     records: int = 5000  # rows of the load's table
 
     def notes(self) -> dict[str, Any]:
-        """Return every number."""
         return super().notes() | {"checked_s": _CHECKED_S}
 
     def rows(self) -> int:
@@ -137,7 +136,6 @@ class _Panels:
             self._processes = load_process(cluster, profile, int(rng.integers(1 << 31)))
 
     def close(self) -> None:
-        """End the load's process."""
         if self._processes:
             self._processes.close()
 

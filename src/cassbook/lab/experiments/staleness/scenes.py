@@ -232,5 +232,4 @@ _SCENES: Mapping[str, Callable[[_Stage], None]] = {"repair": _repair, "naive": _
 
 
 def scenes() -> ScenesExperiment:
-    """Play the scenes."""
     return ScenesExperiment()

@@ -35,11 +35,9 @@ class StudyExperiment(Experiment):
     threads: int = 50  # cassandra-stress's default
 
     def notes(self) -> dict[str, Any]:
-        """Every number."""
         return super().notes() | {"warm_up": _WARM_UP}
 
     def points(self) -> Sequence[tuple[int, int]]:
-        """Return the settings."""
         return SETTINGS
 
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:

@@ -45,7 +45,6 @@ class ThriftProbe:
         self._names = (b"row%d" % number for number in count())
 
     def close(self) -> None:
-        """Close all connections."""
         for pool in self._clients:
             pool.close()
 
@@ -132,7 +131,6 @@ class _Clients:
         return connection
 
     def close(self) -> None:
-        """Close those that are free."""
         while self._free:
             self._free.pop().close()
 

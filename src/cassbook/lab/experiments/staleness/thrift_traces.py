@@ -61,11 +61,9 @@ class _Asking:
         self._clients = [client(next(addresses)) for _ in range(_CONCURRENCY)]
 
     def __enter__(self) -> _Asking:
-        """Itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close all."""
         for connection in self._clients:
             connection.close()
 
