@@ -12,12 +12,12 @@ from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.cassandra_register import InCassandra
+from cassbook.advisor.gates import PROBE_S, CannotServe
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.payback import Phase
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, Presence
-from cassbook.advisor.unserved import PROBE_S, CannotServe
 from cassbook.advisor.window import Load
 from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser import scene as scenes

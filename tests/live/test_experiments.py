@@ -92,15 +92,15 @@ def test_conditions_under_load(cluster):
 def test_scenes_of_single_requests_show_what_they_are_to_show(cluster):
     """Each three times: on a busy machine a read can come after the late write, or a message after its trace's end."""
     experiment = ScenesExperiment(repeats=3)
-    told: dict[str, list[Scene]] = {"repair": [], "naive": [], "safe": [], "hint": []}
+    found: dict[str, list[Scene]] = {"repair": [], "naive": [], "safe": [], "hint": []}
     for row in experiment.measure(cluster, np.random.default_rng(1)):
-        told[row["scene"]].append(scene(row["requests"], row["events"], experiment.notes()))
-    assert all(one.version for one in [*told["repair"], *told["safe"], *told["hint"]])
-    assert told["hint"][0].pauses, "the hint comes when the node is back"
-    assert not all(one.version for one in told["naive"]), "a read misses the write"
-    repairs = [(sent.lane, sent.to, sent.writes) for one in told["repair"] for sent in one.messages]
+        found[row["scene"]].append(scene(row["requests"], row["events"], experiment.notes()))
+    assert all(one.version for one in [*found["repair"], *found["safe"], *found["hint"]])
+    assert found["hint"][0].pauses, "the hint comes when the node is back"
+    assert not all(one.version for one in found["naive"]), "a read misses the write"
+    repairs = [(sent.lane, sent.to, sent.writes) for one in found["repair"] for sent in one.messages]
     assert (2, 3, True) in repairs, "the read writes to the node that lacked the row"
-    unseen = [(sent.lane, sent.to) for one in told["naive"] for sent in one.messages if not sent.seen]
+    unseen = [(sent.lane, sent.to) for one in found["naive"] for sent in one.messages if not sent.seen]
     assert (1, 3) in unseen, "the write is still on its way"
     assert cluster.placement.distances.name == "client at 20 ms"
 

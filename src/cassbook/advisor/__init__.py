@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from cassbook.advisor.advice import Advice
     from cassbook.advisor.adviser import Adviser, Pace
     from cassbook.advisor.cassandra_register import InCassandra
+    from cassbook.advisor.gates import CannotServe, Unserved
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.advisor.policy import Terms
     from cassbook.advisor.regime import Regime
     from cassbook.advisor.register import InMemory
     from cassbook.advisor.requests import Advised, OutcomeUnknown
     from cassbook.advisor.status import Event, Status
-    from cassbook.advisor.unserved import CannotServe, Unserved
 
 __all__ = [
     "Advice",
@@ -38,7 +38,7 @@ __getattr__ = lazy(
         "Advice": "advice",
         "Advised": "requests",
         "Adviser": "adviser",
-        "CannotServe": "unserved",
+        "CannotServe": "gates",
         "Event": "status",
         "InCassandra": "cassandra_register",
         "InMemory": "register",
@@ -48,6 +48,6 @@ __getattr__ = lazy(
         "Regime": "regime",
         "Status": "status",
         "Terms": "policy",
-        "Unserved": "unserved",
+        "Unserved": "gates",
     },
 )

@@ -23,6 +23,7 @@ from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.escapes import Escapes
+from cassbook.advisor.gates import CannotServe, Gates
 from cassbook.advisor.health import keyspace_hosts, missing_nodes, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.member import Clock, Member, Observer
@@ -32,7 +33,6 @@ from cassbook.advisor.register import Epoch, InMemory, Register, View, overruled
 from cassbook.advisor.requests import Advised, OutcomeUnknown, Sender, is_read
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
-from cassbook.advisor.unserved import CannotServe, Gates
 from cassbook.advisor.window import Load, Window
 from cassbook.core.consistency import setting, setting_waiting_for
 from cassbook.core.errors import InputError

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cassbook.advisor.gates import Lack
 from cassbook.advisor.health import Health
 from cassbook.advisor.member import Clock
 from cassbook.advisor.regime import Regime, escape, lower_writes
 from cassbook.advisor.register import Epoch
-from cassbook.advisor.unserved import Lack
 from cassbook.core.consistency import levels, setting_waiting_for
 from cassbook.core.words import counted
 

@@ -8,8 +8,8 @@ from typing import Any
 from cassandra import ReadTimeout, Unavailable, WriteTimeout
 from cassandra.cluster import Session
 
+from cassbook.advisor.gates import CannotServe
 from cassbook.advisor.member import Clock
-from cassbook.advisor.unserved import CannotServe
 from cassbook.core.errors import InputError
 
 #: For so long a failure is evidence.

@@ -13,9 +13,9 @@ from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
 
 from cassbook.advisor.escapes import Escapes
+from cassbook.advisor.gates import CannotServe, Failed, Gates, Patience
 from cassbook.advisor.health import live_replicas
 from cassbook.advisor.member import Member, Ticket
-from cassbook.advisor.unserved import CannotServe, Failed, Gates, Patience
 from cassbook.advisor.window import Window
 from cassbook.core.consistency import level_of_at_least, levels
 from cassbook.core.errors import InputError, LaboratoryError

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cassbook.advisor.unserved import Unserved
+from cassbook.advisor.gates import Unserved
 from cassbook.advisor.window import Load
 
 #: All steps are logged here; an application sets its level and its handlers.

@@ -17,7 +17,7 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from cassbook.book import fingerprint, gaps, notebooks, replaced
+from cassbook.book import fingerprint, gaps, notebooks, substitution
 from cassbook.book.evidence import describe
 from cassbook.book.provenance import FRESH, PUBLISHED, Source, recorded_sources, run_of
 from cassbook.core import paths
@@ -162,13 +162,14 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
 
     Notes
     -----
-    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence (see `cassbook.book.replaced`).
+    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence: see
+    `cassbook.book.substitution`.
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
     if shell := get_ipython():
         # Twice as many points, shown at the same size; a rendered book's pictures are made small at its end.
         set_matplotlib_formats("retina", pil_kwargs={"compress_level": 1})
-        replaced.install(shell)
+        substitution.install(shell)
         show_whole_and_plain()
     if data_hash:
         now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)

@@ -11,7 +11,7 @@ import nbformat
 import papermill
 from papermill.engines import NBClientEngine, papermill_engines
 
-from cassbook.book import notebooks, publication, replaced
+from cassbook.book import notebooks, publication, substitution
 from cassbook.book.kernel_environment import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.book.kernels import QuietKernelManager, ended_on_error
 from cassbook.core import paths
@@ -79,6 +79,6 @@ def execute(
         tail = "\n".join(error.traceback[-3:])
         raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
     content = nbformat.read(output, as_version=4)
-    replaced.fill(content)
+    substitution.fill(content)
     content.metadata[publication.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
     nbformat.write(content, output)

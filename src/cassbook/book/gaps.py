@@ -1,7 +1,8 @@
 """What a page shows where a run cannot serve a section: one sentence in its place, and the rest of the page.
 
-Whatever a cell calls raises `LackingError` with that sentence, of one source or of several; `cassbook.book.replaced` is
-what has the kernel show it and go on. This module is imported without Jupyter too: `cassbook export` makes tables.
+Whatever a cell calls raises `LackingError` with that sentence, of one source or of several;
+`cassbook.book.substitution` has the kernel show it and go on. This module is imported without Jupyter too:
+`cassbook export` makes tables.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from cassbook.core import signals
 _PATIENCE_S = 10.0
 #: Who would tell of the kernel's death while Python finishes, when nbclient takes up again what a signal broke off.
 _NOISY = ("asyncio", "papermill", "traitlets")
-_PRELOADED = "cassbook.book.preloaded"
+_PRELOAD = "cassbook.book.preload"
 _INLINE = "matplotlib_inline.backend_inline"
 
 
@@ -187,7 +187,7 @@ class _Forked(LocalProvisioner):
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> Any:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([_PRELOADED])
+        context.set_forkserver_preload([_PRELOAD])
         connection_file = cmd[cmd.index("-f") + 1]
         folder = str(options.get("cwd") or Path.cwd())
         given = (connection_file, options["env"], folder, options["stderr"].name)

@@ -190,7 +190,7 @@ def ledger(
     Parameters
     ----------
     evidence : mapping of str to Evidence, optional
-        What records of ours say, by the id of the claim, as from `measured.by_run`.
+        What records of ours say, by the id of the claim, as from `run_evidence.by_run`.
     papers : iterable of str, optional
         Only these.
     progress : bool

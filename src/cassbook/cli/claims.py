@@ -26,8 +26,8 @@ def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...]
     untestable      nothing is left to compute with; the note says what is lost
     """  # noqa: D301 - click wants the character itself
     from cassbook.claims.ledger_text import FORMATS, in_full
-    from cassbook.claims.measured import by_run
     from cassbook.claims.registry import ledger, papers_of, with_ids
+    from cassbook.claims.run_evidence import by_run
     from cassbook.claims.statement import papers_named
     from cassbook.ingest.folder import open_run
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.core.compiled import compiled
+from cassbook.core.compilation import compiled
 from cassbook.core.types import Floats
 
 _R, _V = 7.69711747013104972, 0.0039496598225815571993

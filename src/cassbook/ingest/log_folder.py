@@ -28,7 +28,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
 from cassbook.core.paths import LOGS_INDEX, cache_dir
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, UNKNOWN_THREADS
-from cassbook.ingest import log_index, read_tables, summed
+from cassbook.ingest import log_index, read_tables, totals
 from cassbook.ingest.common import Options, cell_id_of
 from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.hdr import Histograms
@@ -330,7 +330,7 @@ class LogFolder(RecordedRun):
         return {cell_id: SampleFile(self._sample_path(cell_id)) for cell_id in cell_ids if self.has_samples(cell_id)}
 
     @cached_property
-    def _summed(self) -> dict[str, summed.Summed]:
+    def _summed(self) -> dict[str, totals.Totals]:
         """What the cells say that have no samples."""
         sums = {}
         for cell_id, logs in self.index.groupby("cell_id", sort=False):
@@ -338,7 +338,7 @@ class LogFolder(RecordedRun):
                 rows = logs.to_dict("records")
                 tables = [self._tables_of(row)[row["table"]] for row in rows]
                 where = f"{self.folder}: cell {cell_id}"
-                sums[str(cell_id)] = summed.of(tables, where, self._meanings(rows[0]), rows[0].get("own_threads"))
+                sums[str(cell_id)] = totals.of(tables, where, self._meanings(rows[0]), rows[0].get("own_threads"))
         return sums
 
     def _row(self, cell_id: str, logs: pd.DataFrame) -> dict[str, Any]:

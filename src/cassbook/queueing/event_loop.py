@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cassbook.core.compiled import compiled
+from cassbook.core.compilation import compiled
 from cassbook.core.random import evenly, exponential
 
 #: How a station serves.

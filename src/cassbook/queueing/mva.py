@@ -24,7 +24,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.core.compiled import records
+from cassbook.core.compilation import records
 from cassbook.core.errors import InputError
 from cassbook.core.types import Floats
 from cassbook.queueing import event_loop

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.core.compiled import compiled
+from cassbook.core.compilation import compiled
 from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
 

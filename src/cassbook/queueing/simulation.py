@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.core.compiled import need_numba
+from cassbook.core.compilation import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.random import streams

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cassbook.core.compiled import need_numba
+from cassbook.core.compilation import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.types import Floats

@@ -16,7 +16,7 @@ from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, RESPONSE, Missing, Results
 from cassbook.latency.uncertainty import BLOCKS, ONE_START
 from cassbook.records.results import Measured, of_run, prices_of, replication
-from cassbook.shown import prices, unanswered
+from cassbook.shown import outages, prices
 from cassbook.shown.dead_replicas import survival
 from cassbook.shown.tables import WIDTH, Format, csv, estimates, formatted, lines, wrapped
 
@@ -201,7 +201,7 @@ def surviving(run: Measured, of: Results) -> list[str]:
     counts = pairs.drop_duplicates("level")[["level", "survives_reads", "survives_writes"]]
     said = [f"at {level} {survival(int(reads), int(writes))}" for level, reads, writes in counts.to_numpy()]
     waits = [(n - int(reads), n - int(writes)) for _, reads, writes in counts.to_numpy()]
-    measured = unanswered.recorded(waits, n, str(run.manifest.get("engine", "")))
+    measured = outages.recorded(waits, n, str(run.manifest.get("engine", "")))
     return [f"With {counted(n, 'replica')}: {'; '.join(said)}.", *(f"Measured {line}." for line in measured)]
 
 

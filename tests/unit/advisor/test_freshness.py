@@ -146,12 +146,12 @@ def test_none_is_said_with_its_bound_and_with_what_a_target_takes(record):
     assert "none of 600 pairings" in text
     assert "at most 0.1157" in text
     assert "1.0000" not in text
-    told = run_json(record, *options)
-    assert told["stale"] == {"value": 0.0, "low": 0.0, "high": pytest.approx(1 - 0.025 ** (1 / 300))}
-    (counted,) = told["counted"]
+    answer = run_json(record, *options)
+    assert answer["stale"] == {"value": 0.0, "low": 0.0, "high": pytest.approx(1 - 0.025 ** (1 / 300))}
+    (counted,) = answer["counted"]
     assert (counted["stale"], counted["total"], counted["wait_ms"]) == (0, 300, 20.0)
-    assert told["target"] == {"share": 1e-4, "verdict": "not known", "more_reads": 36589}
-    assert told["predicted"]["low"] == pytest.approx(1 - told["predicted_stale"]["high"])
+    assert answer["target"] == {"share": 1e-4, "verdict": "not known", "more_reads": 36589}
+    assert answer["predicted"]["low"] == pytest.approx(1 - answer["predicted_stale"]["high"])
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_between_two_waits_both_counts_are_said(record):
 
 
 def test_quorums_that_meet_are_not_stale_while_all_is_well_and_have_no_target(record):
-    told = run_json(record, "--r", "2", "--w", "2", "--t", "0")
-    assert (told["quorums_meet"], told["target"], told["stale"]["high"]) == (True, None, 0.0)
+    answer = run_json(record, "--r", "2", "--w", "2", "--t", "0")
+    assert (answer["quorums_meet"], answer["target"], answer["stale"]["high"]) == (True, None, 0.0)
     text = cassbook("stale", "--run", record, "--r", "2", "--w", "2", "--t", "0").output
     assert "(probed: 0 of 300 reads after 0 ms; at most 0.0122)" in text
 
@@ -198,14 +198,14 @@ def test_latencies_of_few_starts_are_medians_with_their_range():
         "10",
     ]
     text = cassbook("stale", *options).output
-    told = run_json(*options[1:2], *options[2:])
-    reads = told["read_ms_by_start"]
+    answer = run_json(*options[1:2], *options[2:])
+    reads = answer["read_ms_by_start"]
     assert len(reads) == 3
     low, middle, high = sorted(reads)
     assert f"reads that follow their write take {middle:.2f} [{low:.2f}, {high:.2f}] ms" in text
     assert "(median of 3 cluster starts, with their range)" in text
     assert "may wait for a blocking read repair" in text
-    change = sorted(told["stronger"][0]["read_ms_by_start"])[1] - middle
+    change = sorted(answer["stronger"][0]["read_ms_by_start"])[1] - middle
     assert f"reads {change:+.2f} ms" in text
 
 
@@ -216,11 +216,11 @@ def test_a_record_without_traces_says_so():
 
 
 def test_the_default_load_is_the_heaviest_and_the_others_are_named():
-    told = run_json("stale-three-5.0.9", "--r", "1", "--w", "1", "--t", "100")
-    assert told["load"] == {"threads": 100, "recorded": [0, 100], "asked": False}
-    assert "100 threads of load (recorded: 0, 100" in told["basis"]
-    (counted,) = told["counted"]
-    assert told["stale"]["value"] == pytest.approx(counted["stale"] / counted["total"], rel=0.05)
+    answer = run_json("stale-three-5.0.9", "--r", "1", "--w", "1", "--t", "100")
+    assert answer["load"] == {"threads": 100, "recorded": [0, 100], "asked": False}
+    assert "100 threads of load (recorded: 0, 100" in answer["basis"]
+    (counted,) = answer["counted"]
+    assert answer["stale"]["value"] == pytest.approx(counted["stale"] / counted["total"], rel=0.05)
     idle = run_json("stale-three-5.0.9", "--r", "1", "--w", "1", "--t", "100", "--concurrency", "0")
     assert idle["load"]["asked"]
     assert 0 == idle["stale"]["value"] < idle["stale"]["high"] < 0.004

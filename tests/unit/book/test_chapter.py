@@ -112,34 +112,34 @@ def test_a_run_is_described_by_all_that_its_manifest_tells():
     run.manifest["machine"] = {"cpu": "AMD EPYC", "hypervisor": "KVM", "cores": 2}
     run.manifest["cluster_starts"] = [{"machine": {"steal_share": s, "other_cpu_share": 0.001}} for s in (0.002, 0.03)]
     run.slices = pd.DataFrame({"guard_s": [0.1, 0.2], "counted_s": [0.4, 0.9]})
-    told = describe([Source(PUBLISHED), Source("ours", run)])
-    assert list(told.columns) == [PUBLISHED, "ours"]
-    ours = told["ours"]
+    described = describe([Source(PUBLISHED), Source("ours", run)])
+    assert list(described.columns) == [PUBLISHED, "ours"]
+    ours = described["ours"]
     assert ours["measured, UTC"] == "2026-11-24 17:02 to 2026-11-25 01:10"
     assert ours["processor"] == "AMD EPYC, under KVM"
     assert ours["seconds a cell"] == "3.5, in slices of 0.5 to 1.1"
     assert ours["others took in a block, %"] == "3.1 at most"
     assert ours["data hash"] == run.data_hash[:12]
     assert ours["record"] == "standard-2.1.20"
-    assert told.loc["cells", PUBLISHED] == "36 + 36"
-    assert (told[PUBLISHED] == "").sum() > 3
+    assert described.loc["cells", PUBLISHED] == "36 + 36"
+    assert (described[PUBLISHED] == "").sum() > 3
 
 
 def test_a_recorded_experiment_is_described_as_a_run_is():
-    told = describe([Results("designs-2.1.20"), CalibrationRun("calibration-2.2.4")])
-    assert list(told.columns) == ["interleaving-designs, 2.1.20", "calibration, 2.2.4"]
-    designs = told["interleaving-designs, 2.1.20"]
+    described = describe([Results("designs-2.1.20"), CalibrationRun("calibration-2.2.4")])
+    assert list(described.columns) == ["interleaving-designs, 2.1.20", "calibration, 2.2.4"]
+    designs = described["interleaving-designs, 2.1.20"]
     assert designs["machine"] == "2 cores for 3 nodes and the client"
     assert (designs["blocks"], designs["cells"], designs["seconds a cell"]) == ("4", "192", "3.5")
-    assert told.loc["machine", "calibration, 2.2.4"] == "2 cores for 4 or 6 nodes and the client"
-    assert set(told.loc["data hash"].str.len()) == {12}
-    assert told.loc["record"].tolist() == ["designs-2.1.20", "calibration-2.2.4"]
+    assert described.loc["machine", "calibration, 2.2.4"] == "2 cores for 4 or 6 nodes and the client"
+    assert set(described.loc["data hash"].str.len()) == {12}
+    assert described.loc["record"].tolist() == ["designs-2.1.20", "calibration-2.2.4"]
 
 
 def test_a_record_that_is_only_named_is_described_by_its_manifest():
-    told = describe(["designs-2.1.20", "switches-2.1.20"])
-    assert told.loc["record"].tolist() == ["designs-2.1.20", "switches-2.1.20"]
-    assert told.loc["Cassandra", "designs-2.1.20"] == "2.1.20"
+    described = describe(["designs-2.1.20", "switches-2.1.20"])
+    assert described.loc["record"].tolist() == ["designs-2.1.20", "switches-2.1.20"]
+    assert described.loc["Cassandra", "designs-2.1.20"] == "2.1.20"
 
 
 def test_what_is_said_of_a_machine_is_what_the_manifest_says():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from cassbook.book import gaps, replaced
+from cassbook.book import gaps, substitution
 from cassbook.book.chapter import glue_each
 from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import CassbookWarning, LackingError
@@ -25,7 +25,7 @@ def shown(monkeypatch):
 def shell(monkeypatch, shown):
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # what `install` replaces is put back
     made = InteractiveShell()
-    replaced.install(made)
+    substitution.install(made)
     made.user_ns |= {"LackingError": LackingError, "glue": lambda **figures: None, "fail": fail}
     return made
 
@@ -146,11 +146,11 @@ def test_prose_quotes_no_nan(text, read):
 
 def test_prose_that_quotes_what_no_cell_glued_reads_not_determined():
     code = nbformat.v4.new_code_cell("glue(known=1)")
-    code.outputs = [replaced._glue_of("known")]
+    code.outputs = [substitution._glue_of("known")]
     prose = nbformat.v4.new_markdown_cell("{glue:text}`known` of {glue:text}`unknown` and {glue:text}`share:.2f`")
     content = nbformat.v4.new_notebook(cells=[code, prose])
-    replaced.fill(content)
+    substitution.fill(content)
     assert [output.metadata.scrapbook.name for output in code.outputs] == ["known", "unknown", "share"]
     assert code.outputs[-1].data == {"application/papermill.record/text/plain": "not determined"}
-    replaced.fill(content)
+    substitution.fill(content)
     assert len(code.outputs) == 3

@@ -4,8 +4,8 @@ import pytest
 
 from cassbook.claims import registry
 from cassbook.claims.interval import cut_numbers, exactly, high, interval, low
-from cassbook.claims.measured import verdict_of
 from cassbook.claims.registry import ledger
+from cassbook.claims.run_evidence import verdict_of
 from cassbook.claims.statement import CUT, MATTERS, Answer, Count, Evidence, Statement, judge
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate

@@ -389,7 +389,7 @@ def test_a_changed_digit_breaks_the_claim_of_its_row(altered, findings, name, ke
     after = altered(name, keys_of(key), column, new, paper)
     changed = changes(before, after)
     judged = [[ledger[broken][column] for column in ("verdict", "finding")] for ledger in (before, after)]
-    assert judged[0] != judged[1], changed  # a slip that an average bears out is told as one
+    assert judged[0] != judged[1], changed  # a slip that an average bears out is by_id as one
     assert any(line.startswith(broken) for line in changed)
 
 
@@ -460,13 +460,13 @@ def test_the_command_lists_them_in_three_formats(findings):
 def test_a_claim_that_is_named_is_told_in_full(findings):
     said = cassbook("claims", "--id", "d16-6800", "--id", "g20-verification").stdout
     assert max(map(len, said.splitlines())) <= 100
-    told = dict(zip(("d16-6800", "g20-verification"), said.split("\n\n"), strict=True))
+    by_id = dict(zip(("d16-6800", "g20-verification"), said.split("\n\n"), strict=True))
     for finding in findings:
-        if finding.id in told:
-            flat = " ".join(told[finding.id].split())
+        if finding.id in by_id:
+            flat = " ".join(by_id[finding.id].split())
             assert all(text in flat for text in (finding.id, finding.quote, finding.printed, finding.recomputed))
             assert finding.note in flat
-    assert told["d16-6800"].startswith("d16-6800: reproduced\n  location    Dipietro 2016, section 5.1\n")
+    assert by_id["d16-6800"].startswith("d16-6800: reproduced\n  location    Dipietro 2016, section 5.1\n")
     other = cassbook("claims", "--id", "dd-680")
     assert other.exit_code == 2
     assert "there is no 'dd-680'; the nearest are" in other.stderr

@@ -12,7 +12,7 @@ from cassbook.book import provenance as sources
 from cassbook.book.chapters import cold_start, cold_start_figures, latency
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.schema import CELLS
-from cassbook.ingest import summed
+from cassbook.ingest import totals
 from cassbook.ingest.folder import open_run
 from cassbook.ingest.log_folder import LogFolder
 from cassbook.records.run import RecordedRun
@@ -148,9 +148,9 @@ def test_what_no_log_holds_is_a_sentence(tmp_path):
 
 
 def test_describe_says_what_logs_do_not_tell(few):
-    told = evidence.describe([sources.Source(sources.RECORDED, open_run(few))])[sources.RECORDED]
-    assert (told["Cassandra"], told["machine"]) == ("2.1.20", "logs do not tell")
-    assert not {"Java", "processor", "measured, UTC", "seconds a cell"} & set(told.index)
+    described = evidence.describe([sources.Source(sources.RECORDED, open_run(few))])[sources.RECORDED]
+    assert (described["Cassandra"], described["machine"]) == ("2.1.20", "logs do not tell")
+    assert not {"Java", "processor", "measured, UTC", "seconds a cell"} & set(described.index)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_cell_that_there_is_not_is_refused(few):
     ],
 )
 def test_what_a_tag_stands_for(tag, operation):
-    assert summed.operation_of(tag) == operation
+    assert totals.operation_of(tag) == operation
 
 
 def compare(*arguments):

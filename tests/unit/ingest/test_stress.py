@@ -198,8 +198,8 @@ def test_errors_are_counted_from_every_line_that_tells_of_them():
     without = [line for line in one_test() if not line.startswith("Total errors")]
     assert whole(read_stress(without))["total", "errors"] == 2 * WRITES.errors  # of two intervals
     no_column = [line for line in without if not line.startswith(("total,", "type"))]
-    told = [*no_column[:4], FAILED, FAILED, FAILED, *no_column[4:]]
-    assert whole(read_stress(told))["total", "errors"] == 3
+    lines = [*no_column[:4], FAILED, FAILED, FAILED, *no_column[4:]]
+    assert whole(read_stress(lines))["total", "errors"] == 3
     none = one_test(measured=READS)
     assert "2 lines tell of an operation that failed" in " ".join(
         read_stress([none[0], FAILED, FAILED, *none[1:]]).notes

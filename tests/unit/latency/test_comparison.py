@@ -141,9 +141,9 @@ def test_response_time_is_compared_where_there_is_one():
              "response_high_us": 5100.0}  # fmt: skip
     comparison = compare(run("a", paced, {}), run("b", paced, {}))
     assert figure(comparison, "response_us")["rate_per_s"] == 100
-    told = re.sub(" +", " ", shown.as_markdown(comparison))
-    assert "| paced | READ | ONE | 100 | 100 | 5000 ±2% |" in told
-    assert "| pure | READ | ONE | 100 | | 1000 " in told  # without a rate
+    text = re.sub(" +", " ", shown.as_markdown(comparison))
+    assert "| paced | READ | ONE | 100 | 100 | 5000 ±2% |" in text
+    assert "| pure | READ | ONE | 100 | | 1000 " in text  # without a rate
 
 
 def test_formats_agree_and_what_is_unknown_is_null():

@@ -42,8 +42,8 @@ class Run:
             if cell_id == "closed-p":
                 latency[1000:1010] = 1.0
         frame = pd.DataFrame({"cell_id": cell_id, "started_s": started, "intended_s": intended})
-        told = {"operation": "READ", "outcome": "ok", "phase": "steady", "slice": None}
-        return frame.assign(latency_us=latency * 1e6, **told)[columns]
+        same = {"operation": "READ", "outcome": "ok", "phase": "steady", "slice": None}
+        return frame.assign(latency_us=latency * 1e6, **same)[columns]
 
 
 def test_the_closed_loop_hides_what_the_response_time_shows():

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from cassbook.advisor import from_calibration
-from cassbook.book.chapters import queueing_calibrated, queueing_calibrated_figures, what_if, what_if_figures
-from cassbook.book.chapters.choosing_figures import fastest
+from cassbook.book.chapters import queueing_calibrated, queueing_calibrated_figures, what_if
+from cassbook.book.chapters.choosing import fastest
 from cassbook.cli.answers import predict
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError
@@ -84,7 +84,7 @@ def test_what_was_put_in_is_found_again(run):
     assert table["off_response"].abs().max() < 0.05
     blind = by_level(run, without=CROWDING)
     six = blind["nodes"] == 6
-    assert blind.loc[six, "off_throughput"].min() > 0.05, "six nodes work more than four, which nobody told it"
+    assert blind.loc[six, "off_throughput"].min() > 0.05, "six nodes work more than four, which it cannot know"
     assert blind.loc[~six, "off_throughput"].to_numpy() == pytest.approx(table.loc[~six, "off_throughput"])
 
 
@@ -151,7 +151,7 @@ def test_figures_show_what_they_are_given(run):
         )
         == 1
     )
-    assert len(what_if_figures.replication_pays({"2.2.4": asking_all(run, queueing_calibrated.QUORUM_READ)}).axes) == 2
+    assert len(what_if.replication_pays({"2.2.4": asking_all(run, queueing_calibrated.QUORUM_READ)}).axes) == 2
 
 
 def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
@@ -191,7 +191,7 @@ def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
     assert table["within"].sum() == 12
     one = run.predict(Question("READ", "ONE", 4, 3), [64]).response_ms[0].value
     assert table.loc[("1R-3W", 0.9, 64), "predicted_ms"] > one, "a tenth are writes at ALL"
-    assert len(what_if_figures.mixes(table.reset_index()).axes) == 2
+    assert len(what_if.mixes(table.reset_index()).axes) == 2
 
 
 def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):

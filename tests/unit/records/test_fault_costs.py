@@ -15,8 +15,8 @@ from cassbook.records import fault_costs, manifest
 from cassbook.records.faults import FaultRun
 from cassbook.records.results import of_run as results_of
 from cassbook.records.run import RecordedRun
+from cassbook.shown import outages
 from cassbook.shown import results as shown_results
-from cassbook.shown import unanswered
 from tests.helpers import made_runs
 from tests.helpers.experiments import written
 
@@ -70,14 +70,14 @@ def test_shares_are_of_the_time_that_the_node_was_dead(folder):
 
 
 def test_a_sentence_names_the_settings_that_were_measured(recorded):
-    (sentence,) = unanswered.recorded([(2, 2), (1, 3), (3, 3), (2, 2)], 3, "2.1.20")
+    (sentence,) = outages.recorded([(2, 2), (1, 3), (3, 3), (2, 2)], 3, "2.1.20")
     assert "3 kills; bounds are for outages like these" in sentence
     assert sentence.count("2R-2W leaves 2.0 [0.3, 6.3] % of reads and 2.0 [0.3, 6.3] % of writes unanswered") == 1
     assert "2.0 [0.3, 6.3] % of reads and all of 12,000 writes (at least 99.969 %) unanswered" in sentence
     assert "3R-3W" not in sentence
-    assert unanswered.recorded([(2, 2)], 5, "2.1.20") == []
-    assert unanswered.recorded([(3, 3)], 3, "2.1.20") == []
-    assert unanswered.recorded([(2, 2)], 3, "") == []
+    assert outages.recorded([(2, 2)], 5, "2.1.20") == []
+    assert outages.recorded([(3, 3)], 3, "2.1.20") == []
+    assert outages.recorded([(2, 2)], 3, "") == []
 
 
 def test_each_version_takes_the_record_on_its_side_of_4(monkeypatch, tmp_path):
@@ -96,8 +96,8 @@ def test_advice_says_what_its_setting_and_the_fastest_cost_in_a_failure(recorded
     lines = advise.point(LatencyMap(cells, "known").advise(100, 0.9), "text").splitlines()
     (line,) = [line for line in lines if "is dead" in line]
     assert line.index("2R-2W leaves") < line.index("1R-3W leaves"), "the one recommended comes first"
-    told = json.loads(advise.point(LatencyMap(cells, "known").advise(100, 0.9), "json"))
-    assert told["failing"] == [line.strip()]
+    answer = json.loads(advise.point(LatencyMap(cells, "known").advise(100, 0.9), "json"))
+    assert answer["failing"] == [line.strip()]
 
 
 def test_staleness_and_results_say_it_too(recorded):
@@ -112,9 +112,7 @@ def test_staleness_and_results_say_it_too(recorded):
 
 def test_where_nothing_was_lost_the_counts_and_one_bound_are_said():
     none = Proportion.grouped([0, 0], [1200, 1238])
-    both = unanswered.shares({"reads": none, "writes": none})
+    both = outages.shares({"reads": none, "writes": none})
     assert both == "0 of 2,438 reads and 0 of 2,438 writes (at most 0.15 % of each)"
     some = Proportion.grouped([300, 0], [1200, 1238])
-    assert (
-        unanswered.shares({"reads": some, "writes": none}) == "12.3 % of reads and 0 of 2,438 writes (at most 0.15 %)"
-    )
+    assert outages.shares({"reads": some, "writes": none}) == "12.3 % of reads and 0 of 2,438 writes (at most 0.15 %)"

@@ -28,10 +28,10 @@ def run(tmp_path):
         columns=["observer", "node", "state", "at_s"],
     )
     place = {"start": 1, "setup": "faults-kill", "panel": 1}
-    told = pd.DataFrame({"kind": ["stale"] * 2, "story": 1, "operation": ["write", "read"], "version": [2, 1]})
+    stories = pd.DataFrame({"kind": ["stale"] * 2, "story": 1, "operation": ["write", "read"], "version": [2, 1]})
     tables = {
         "bins": pd.concat([bins(1, 10, 25), bins(2, 10, 10.5, stale=3)]), "struck": struck.assign(**place),
-        "notices": notices.assign(**place), "told": told.assign(sent_s=0.0, ended_s=1.0, coordinator=1, **place),
+        "notices": notices.assign(**place), "told": stories.assign(sent_s=0.0, ended_s=1.0, coordinator=1, **place),
     }  # fmt: skip
     profile = {"load": {"steady_s": LENGTH_S}}
     written(

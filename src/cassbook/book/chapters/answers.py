@@ -21,7 +21,7 @@ from cassbook.records import staleness_results
 from cassbook.records.fault_costs import KILL, by_level
 from cassbook.records.faults import FaultRun
 from cassbook.records.staleness import StalenessRun
-from cassbook.shown import unanswered
+from cassbook.shown import outages
 from cassbook.shown.dead_replicas import stops
 from cassbook.shown.tables import spread
 from cassbook.staleness import curves
@@ -140,7 +140,7 @@ def _dead(share: Proportion) -> str:
 def _unanswered(row: Mapping[Any, Any]) -> str:
     """Say what a setting of `ladder` leaves unanswered while a node is dead; if it fails, the failing sides alone."""
     shares = {f"{side}s": row[f"{side}_dead"] for side in _SIDES.values()}
-    return unanswered.shares({sides: share for sides, share in shares.items() if share.yes} or shares)
+    return outages.shares({sides: share for sides, share in shares.items() if share.yes} or shares)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

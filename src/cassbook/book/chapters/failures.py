@@ -9,16 +9,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, in_text, of_fault
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion
-from cassbook.core.units import PERCENT
+from cassbook.core.units import MILLION, PERCENT
 from cassbook.latency.under_faults import between
 from cassbook.records.fault_costs import while_dead
-from cassbook.records.faults import OPERATIONS, FaultRun
+from cassbook.records.faults import OPERATIONS, VARIANT, FaultRun
+from cassbook.shown.outages import share as unanswered_share
 from cassbook.shown.tables import spread
-from cassbook.shown.unanswered import share as unanswered_share
+
+#: Counts of `FaultRun.by_fault` as shares: how their column is headed, what all are in its unit, and its decimals.
+SHARES: dict[str, tuple[str, float, int]] = {
+    "unanswered": ("not answered, %", PERCENT, 1),
+    "stale": ("stale, per million", MILLION, 0),
+    "back": ("back, per million", MILLION, 0),
+}
+OF_READS = ("stale", "back")
 
 #: Settings of the schedules on one data centre.
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
@@ -284,10 +291,10 @@ def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
 
     Medians over starts and nodes, with the least and the most, in seconds.
     """
-    told = run.noticed(setup)
-    told = told.assign(who=np.where(told["observer"] == DRIVER, "the driver", "the other nodes"))
-    told = told[told["observer"] != told["node"].astype(str)]
-    groups = told.groupby(["number", "fault", "who"], sort=False)
+    notices = run.noticed(setup)
+    notices = notices.assign(who=np.where(notices["observer"] == DRIVER, "the driver", "the other nodes"))
+    notices = notices[notices["observer"] != notices["node"].astype(str)]
+    groups = notices.groupby(["number", "fault", "who"], sort=False)
     seconds = lambda value: f"{value:.1f}"  # noqa: E731
     table = pd.DataFrame(
         {head: groups[column].apply(spread, seconds) for column, head in
@@ -310,8 +317,8 @@ def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict
             if table is None:
                 found[f"{short}_{state}_{suffix}"] = NOT_RECORDED
                 continue
-            told = table.loc[[of == (fault, long) for of in table.index], head]
-            found[f"{short}_{state}_{suffix}"] = f"{told.iloc[0]} s" if len(told) else UNNOTICED
+            seconds = table.loc[[of == (fault, long) for of in table.index], head]
+            found[f"{short}_{state}_{suffix}"] = f"{seconds.iloc[0]} s" if len(seconds) else UNNOTICED
     return found
 
 
@@ -379,7 +386,42 @@ def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
         for when, (from_s, to_s) in windows.items():
             ok = between(bins[bins["start"] == start], from_s, to_s).groupby("setting", sort=False)["ok"].sum()
             parts.append((ok / (to_s - from_s)).rename("per_s").reset_index().assign(when=f"{when}, answered per s"))
-    told = lambda values: spread(values, lambda value: f"{value:,.0f}")  # noqa: E731
-    table = pd.concat(parts).pivot_table("per_s", "setting", "when", aggfunc=told, sort=False)
+    in_words = lambda values: spread(values, lambda value: f"{value:,.0f}")  # noqa: E731
+    table = pd.concat(parts).pivot_table("per_s", "setting", "when", aggfunc=in_words, sort=False)
     heads = [f"{when}, answered per s" for when in windows]
     return table.rename_axis(columns=None).reindex(columns=heads, fill_value="-")
+
+
+def of_fault(made: pd.DataFrame, keys: Sequence[str], what: str) -> pd.Series:
+    """Return a counted share by some keys, of all cluster starts: `Proportion`, None where there was nothing to count.
+
+    Parameters
+    ----------
+    made : DataFrame
+        From `FaultRun.by_fault`, of one fault.
+    keys : sequence of str
+    what : str
+        unanswered (of requests), stale or back (of reads).
+    """
+    of = made[made["operation"] == "READ"] if what in OF_READS else made
+    starts = of.drop_duplicates([*VARIANT, "start"])  # a fault that strikes several nodes at once has one row for each
+    sums = starts.groupby([*keys, "start"], sort=False)[[what, "n"]].sum()
+    found = {
+        place: Proportion.grouped(own[what], own["n"]) for place, own in sums.groupby(list(keys), sort=False)
+        if own["n"].sum()
+    }  # fmt: skip
+    return pd.Series(found, dtype=object).rename_axis(list(keys))
+
+
+def in_text(shares: pd.Series, what: str) -> pd.Series:
+    """Say shares as their column shows them."""
+    _, factor, digits = SHARES[what]
+    return shares.map(lambda share: share.text(factor, digits))
+
+
+def answered(counts: pd.DataFrame) -> pd.Series:
+    """Return the share answered (`Proportion`) by operation and setting, of one row of ok and n per cluster start."""
+    of = counts.groupby(["operation", "setting"], sort=False)
+    return pd.Series({place: Proportion.grouped(own["ok"], own["n"]) for place, own in of}).rename_axis(
+        ["operation", "setting"]
+    )

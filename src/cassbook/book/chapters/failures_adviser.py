@@ -113,5 +113,5 @@ def quoted(
     pair: Mapping[str, AdvisedRun], values: Callable[[AdvisedRun], Mapping[str, Any]], names: Sequence[str]
 ) -> dict[str, Any]:
     """Return what `kept_values` or `escape_values` say of each run under these names, the run's own behind them."""
-    told = {suffix: values(run) for suffix, run in pair.items()}
-    return {f"{name}_{suffix}": of_run[name] for suffix, of_run in told.items() for name in names}
+    by_suffix = {suffix: values(run) for suffix, run in pair.items()}
+    return {f"{name}_{suffix}": of_run[name] for suffix, of_run in by_suffix.items() for name in names}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapters.failures_shares import answered
+from cassbook.book.chapters.failures import answered
 from cassbook.core.consistency import setting
 from cassbook.core.units import PERCENT
 from cassbook.deployment import availability as availabilities
@@ -45,13 +45,13 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
     table = answered(counts).map(lambda share: share.text(digits=2)).rename("measured, %").to_frame()
     down = dead_over_time(run, setup).mean()
     mean_down = float((down.index.to_numpy() * down).sum() / _REPLICAS)
-    told, independent = [], []
+    counted, independent = [], []
     for operation, name in table.index:
         reads, writes = setting(name).waits(_REPLICAS)
         needed = reads if operation == "READ" else writes
-        told.append(PERCENT * down[down.index <= _REPLICAS - needed].sum())
+        counted.append(PERCENT * down[down.index <= _REPLICAS - needed].sum())
         independent.append(PERCENT * availabilities.at_least(needed, [1 - mean_down] * _REPLICAS))
-    table["by nodes down, %"] = [percent(value) for value in told]
+    table["by nodes down, %"] = [percent(value) for value in counted]
     table["k of n, %"] = [percent(value) for value in independent]
     return table.rename(index=OPERATIONS, level=0)
 
@@ -59,9 +59,9 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
 def availability_values(pair: Mapping[str, FaultRun], setup: str, name: str) -> dict[str, str]:
     """Return what prose quotes of `availability` of a setting's reads, in percent, named as by `quoted`.
 
-    measured (with its bounds), told (by how many nodes were down) and model (k of n), each with the setting.
+    measured (with its bounds), counted (by how many nodes were down) and model (k of n), each with the setting.
     """
-    heads = {"measured": "measured, %", "told": "by nodes down, %", "model": "k of n, %"}
+    heads = {"measured": "measured, %", "counted": "by nodes down, %", "model": "k of n, %"}
     of = name.lower().replace("-", "")
     found: dict[str, str] = {}
     for suffix, run in pair.items():

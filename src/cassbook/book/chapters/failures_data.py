@@ -1,4 +1,4 @@
-"""What failures do to data: flaws that the checker found, and one of them told, as the chapter on data shows them."""
+"""What failures do to data: flaws that the checker found, and the history of one, as the chapter on data shows them."""
 
 from __future__ import annotations
 
@@ -32,20 +32,24 @@ def _listed(titles: pd.Series, of: int) -> str:
 
 
 def example(run: FaultRun, kind: str, setup: str, name: str) -> pd.DataFrame:
-    """Return the first told history of a kind (see `FaultRun.stories`) of a schedule and a setting; empty if none."""
-    found = [told for told in run.stories(kind) if (told["setup"].iloc[0], told["setting"].iloc[0]) == (setup, name)]
+    """Return the first history of a kind (see `FaultRun.stories`) of a schedule and a setting; empty if none."""
+    found = [
+        history
+        for history in run.stories(kind)
+        if (history["setup"].iloc[0], history["setting"].iloc[0]) == (setup, name)
+    ]
     return story(found[0]) if found else pd.DataFrame()
 
 
-def story(told: pd.DataFrame) -> pd.DataFrame:
-    """Return a told history as a table to read: seconds since its first operation, who did what, with what result."""
-    since_s = told["sent_s"] - told["sent_s"].min()
-    took = (told["ended_s"] - told["sent_s"]) * 1000
-    nobody, wrote = told["coordinator"] == 0, told["operation"] != "read"
-    by = told["coordinator"].map(lambda node: f"through node{node:.0f}")
+def story(history: pd.DataFrame) -> pd.DataFrame:
+    """Return a history as a table to read: seconds since its first operation, who did what, with what result."""
+    since_s = history["sent_s"] - history["sent_s"].min()
+    took = (history["ended_s"] - history["sent_s"]) * 1000
+    nobody, wrote = history["coordinator"] == 0, history["operation"] != "read"
+    by = history["coordinator"].map(lambda node: f"through node{node:.0f}")
     by = by.mask(nobody, "").mask(nobody & ~wrote, "at the end, at ALL")
     by = by.mask(nobody & wrote & took.notna(), "before the load, at ALL")
     result = took.map(lambda ms: "unknown whether it took effect" if np.isnan(ms) else f"answered after {ms:.0f} ms")
     result = result.mask(nobody & took.notna(), "")
-    what = told["operation"].where(~wrote, "write") + " of version " + told["version"].astype(str)
+    what = history["operation"].where(~wrote, "write") + " of version " + history["version"].astype(str)
     return pd.DataFrame({"s": since_s.round(3), "what": what, "by": by, "result": result}).reset_index(drop=True)

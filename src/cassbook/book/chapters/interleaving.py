@@ -34,7 +34,7 @@ STARTS = 3
 SIMULATED = 4000
 #: Of the slices of `interleaving-carry-over`, what is sent so late counts as settled.
 SETTLED_FROM_MS = 2000.0
-#: Times since a change that are told apart.
+#: Times since a change that are kept apart.
 WINDOWS_MS = (0.0, 100.0, 500.0, 1000.0, 2000.0)
 _ALPHA = 0.05
 

@@ -180,6 +180,6 @@ def rank_values(ranks: pd.DataFrame) -> dict[str, int]:
     ranked = ranks["ranking"].tolist()
     return {
         "rank_expected": ranked.count(LEVELS), "rank_total": len(ranked),
-        "rank_told": int(ranks["distinguishable"].eq(True).sum()),
+        "rank_distinguishable": int(ranks["distinguishable"].eq(True).sum()),
         "rank_one": sum(names[0] == LEVELS[0] for names in ranked),
     }  # fmt: skip

@@ -72,20 +72,20 @@ def typical(results: Results, name: str) -> Scene:
     """
     numbers, rows = results.manifest["numbers"], results.rows[results.rows["scene"] == name][_KEYS]
     requests, events = (results.table(table).merge(rows) for table in ("requests", "events"))
-    told = [scene(own, events[events["session_id"].isin(own["session_id"])], numbers)
-            for _, own in requests.groupby(_KEYS)]  # fmt: skip
-    most = max(len(one.messages) for one in told)
-    whole = sorted((one for one in told if len(one.messages) == most), key=lambda one: max(one.answered_ms.values()))
+    repeats = [scene(own, events[events["session_id"].isin(own["session_id"])], numbers)
+               for _, own in requests.groupby(_KEYS)]  # fmt: skip
+    most = max(len(one.messages) for one in repeats)
+    whole = sorted((one for one in repeats if len(one.messages) == most), key=lambda one: max(one.answered_ms.values()))
     middle = whole[len(whole) // 2]
     return with_hint(middle, numbers["late"]) if name == HINT else middle
 
 
-def with_hint(told: Scene, nodes: Sequence[int]) -> Scene:
+def with_hint(found: Scene, nodes: Sequence[int]) -> Scene:
     """Add to a scene the message that no trace has: the hint, from who kept it to whom it is for, in the last pause."""
-    at_ms, _ = told.pauses[-1]
+    at_ms, _ = found.pauses[-1]
     begun_ms, arrived_ms = at_ms + 0.6 * PAUSE_MS, at_ms + 0.9 * PAUSE_MS
     hint = Message(nodes[0], nodes[1], begun_ms, arrived_ms, writes=True, applies=True, seen=False)
-    return replace(told, messages=[*told.messages, hint])
+    return replace(found, messages=[*found.messages, hint])
 
 
 def scene(requests: pd.DataFrame, events: pd.DataFrame, numbers: dict[str, Any]) -> Scene:

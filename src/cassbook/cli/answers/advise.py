@@ -17,7 +17,7 @@ from cassbook.core.words import counted, plural
 from cassbook.latency import percentiles
 from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
 from cassbook.latency.uncertainty import ONE_START
-from cassbook.shown import unanswered
+from cassbook.shown import outages
 from cassbook.shown.dead_replicas import dead_replicas, stops, survival
 from cassbook.shown.rankings import ALIKE, UNKNOWN
 
@@ -91,7 +91,7 @@ def _by(advice: Basis) -> str:
 
 
 def _failing(advice: Advice) -> list[str]:
-    return [] if advice.failing is None else [unanswered.sentence(advice.failing)]
+    return [] if advice.failing is None else [outages.sentence(advice.failing)]
 
 
 def _left_out(advice: Basis) -> list[str]:

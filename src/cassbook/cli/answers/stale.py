@@ -11,7 +11,7 @@ import numpy as np
 from cassbook.advisor.freshness import Freshness, Known, stronger
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import reads_to_show
-from cassbook.shown import unanswered
+from cassbook.shown import outages
 from cassbook.shown.dead_replicas import survival
 from cassbook.shown.tables import spread
 
@@ -45,7 +45,7 @@ def text(known: Known, r: int, w: int, t_ms: float, target: float = TARGET) -> s
 
 
 def _failing(known: Known, settings: list[Freshness]) -> list[str]:
-    return unanswered.recorded([(fresh.r, fresh.w) for fresh in settings], known.n, known.engine)
+    return outages.recorded([(fresh.r, fresh.w) for fresh in settings], known.n, known.engine)
 
 
 def _meet(fresh: Freshness, n: int) -> bool:

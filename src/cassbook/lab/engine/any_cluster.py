@@ -11,6 +11,7 @@ import pandas as pd
 import psutil
 from cassandra.cluster import Session
 
+from cassbook.deployment.distances import Placement
 from cassbook.lab.engine.connect import Access
 from cassbook.lab.wan.netem import Netem
 from cassbook.lab.wan.relay import Relay
@@ -36,6 +37,7 @@ class Distances(Protocol):
     """Distances between the hosts of a cluster: set by a relay or netem, measured by an echo."""
 
     relay: Relay | Netem
+    placement: Placement  # where the hosts are
 
     @property
     def pairs(self) -> int:

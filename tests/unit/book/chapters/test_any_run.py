@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book import gaps, paper_tables, replaced
+from cassbook.book import gaps, paper_tables, substitution
 from cassbook.book.chapters import (
     answers,
     choosing,
-    choosing_figures,
     cold_start,
     cold_start_figures,
     coordinated_omission,
@@ -23,7 +22,6 @@ from cassbook.book.chapters import (
     latency,
     latency_figures,
     mixed_estimates,
-    mixed_estimates_figures,
     models,
     price,
     regressions,
@@ -71,15 +69,15 @@ MADE = {
     "orders of settings": lambda of: paper_tables.overall_orders_shown(paper_tables.overall_orders(of, "setting")),
     "deviations": lambda of: choosing.deviation_table(choosing.deviations(of[0])),
     "parts": lambda of: choosing.mixes_and_parts(of, ["setting", "read_share"]),
-    "parts drawn": choosing_figures.parts_of_mixes,
+    "parts drawn": choosing.parts_of_mixes,
     "hot and even": lambda of: choosing.hot_and_even(of[0], STANDARD),
-    "maps": choosing_figures.domain_maps,
+    "maps": choosing.domain_maps,
     "regrets": lambda of: choosing.regret_table(of[0]),
     "regrets in prose": lambda of: choosing.regret_figures(of[0]),
     "wider": lambda of: choosing.wider_table(of[0]),
     "wider in prose": lambda of: choosing.wider_values(of[0]),
     "saved": choosing.saving_table,
-    "saved drawn": choosing_figures.saved,
+    "saved drawn": choosing.saved,
     "best from": lambda of: choosing.best_from(of[0]),
     "undecided": lambda of: choosing.map_values(of[0]),
     "from other starts": lambda of: policies.savings(of[0].cell_stats),
@@ -104,7 +102,7 @@ MADE = {
     "beyond": lambda of: models.beyond(of[0], "READ", "ALL"),
     "meanings": models.meanings_shown,
     "estimates": lambda of: paper_tables.latencies_shown(paper_tables.estimated(of[0], SHARES)),
-    "estimates drawn": mixed_estimates_figures.domain_maps,
+    "estimates drawn": mixed_estimates.domain_maps,
     "winners": lambda of: mixed_estimates.winning_ranges(of[0], SHARES),
     "speedups": lambda of: mixed_estimates.speedup_summary(
         gaps.of_each(of, lambda source: paper_tables.estimated(source, SHARES))
@@ -158,7 +156,7 @@ def text_of(thing):
     """What a page shows of a table, a figure or figures for the prose."""
     if isinstance(thing, pd.DataFrame):
         shown = []
-        replaced._plain(thing, SimpleNamespace(text=shown.append), False)
+        substitution._plain(thing, SimpleNamespace(text=shown.append), False)
         return "".join(shown)
     if isinstance(thing, dict):
         return gaps.without_nan(" ".join(map(str, thing.values())))

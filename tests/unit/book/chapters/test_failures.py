@@ -48,8 +48,8 @@ def run(tmp_path_factory):
             struck.append(place | {"number": number, "fault": "kill", "begins": True, "node": node, "done_s": at_s})
             struck.append(place | {"number": number, "fault": "kill", "begins": False, "node": node, "done_s": 50.0})
             for observer, later_s in (("driver", 0.1 * start), ("1", 8.0)):
-                told = {"observer": observer, "node": node, "state": "down", "at_s": at_s + later_s}
-                notices.append(place | {"panel": 1} | told)
+                notice = {"observer": observer, "node": node, "state": "down", "at_s": at_s + later_s}
+                notices.append(place | {"panel": 1} | notice)
     struck = pd.DataFrame(struck).assign(
         panel=1, at_s=lambda table: table["done_s"], ordered_s=lambda table: table["done_s"]
     )
@@ -174,7 +174,7 @@ def test_availability_is_measured_and_predicted(run):
     assert float(table.loc[("reads", "2R-2W"), "k of n, %"]) == pytest.approx(100 * (3 * a**2 - 2 * a**3), abs=0.5)
     assert failures_availability.availability_values({"newer": run}, SETUP, "2R-2W") == {
         "measured_2r2w_newer": table.loc[("reads", "2R-2W"), "measured, %"],
-        "told_2r2w_newer": table.loc[("reads", "2R-2W"), "by nodes down, %"],
+        "counted_2r2w_newer": table.loc[("reads", "2R-2W"), "by nodes down, %"],
         "model_2r2w_newer": table.loc[("reads", "2R-2W"), "k of n, %"],
     }
 
@@ -187,11 +187,11 @@ def test_a_spread_is_of_what_is_known():
 
 
 def test_a_story_reads_as_one():
-    told = pd.DataFrame(
+    history = pd.DataFrame(
         {"operation": ["write", "read"], "version": [7, 6], "sent_s": [20.0, 20.5], "ended_s": [math.nan, 20.51],
          "coordinator": [2, 0]}
     )  # fmt: skip
-    table = failures_data.story(told)
+    table = failures_data.story(history)
     assert table["what"].tolist() == ["write of version 7", "read of version 6"]
     assert table["s"].tolist() == [0.0, 0.5]
     assert table["by"].tolist() == ["through node2", "at the end, at ALL"]
@@ -225,8 +225,8 @@ def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_pa
 
 def test_a_way_out_for_writes_alone_is_shown_as_one(tmp_path):
     advised = advised_record(tmp_path)
-    told = advised.steps["kind"] == "escape"
-    advised.steps.loc[told, "reason"] = "too few for 1R-3W; reads have no safe way out, writes go on in 3R-2W"
+    escapes = advised.steps["kind"] == "escape"
+    advised.steps.loc[escapes, "reason"] = "too few for 1R-3W; reads have no safe way out, writes go on in 3R-2W"
     (escape,) = failures_adviser.escapes(advised).to_dict("records")
     assert escape["to"] == "3R-2W, writes only"
     values = failures_adviser.escape_values(advised)
@@ -235,9 +235,9 @@ def test_a_way_out_for_writes_alone_is_shown_as_one(tmp_path):
 
 def test_an_escape_with_a_sweep_counts_as_one_whoever_died(tmp_path):
     advised = advised_record(tmp_path)
-    told = advised.steps[advised.steps["kind"] == "escape"]
-    died = told.assign(kind=KILLED, at_s=told["at_s"] - 0.1)
-    advised.steps = pd.concat([advised.steps.replace("1R-3W", "3R-1W"), told.assign(kind="sweep"), died])
+    escapes = advised.steps[advised.steps["kind"] == "escape"]
+    died = escapes.assign(kind=KILLED, at_s=escapes["at_s"] - 0.1)
+    advised.steps = pd.concat([advised.steps.replace("1R-3W", "3R-1W"), escapes.assign(kind="sweep"), died])
     values = failures_adviser.escape_values(advised)
     assert values["direct"] == 0
     assert values["swept_longest_s"] == pytest.approx(1.4)

@@ -6,9 +6,7 @@ import pytest
 
 from cassbook.book.chapters import (
     queueing_model,
-    queueing_model_figures,
     queueing_reproduced,
-    queueing_reproduced_figures,
 )
 from cassbook.queueing import paper, reproduction
 from cassbook.queueing.network import Readings
@@ -70,13 +68,11 @@ def test_asking_all_gains_little_and_loses_more():
     assert -1 < quoted["light_gain"] < 15
     assert quoted["heavy_loss"] > 15
     assert quoted["turns_at"] == 60
-    figure = queueing_reproduced_figures.over_jobs(table, queueing_reproduced.lines(quorums, 60))
+    figure = queueing_reproduced.over_jobs(table, queueing_reproduced.lines(quorums, 60))
     assert len(figure.axes) == 3
 
 
-@pytest.mark.parametrize(
-    "draw", [queueing_model_figures.overview, queueing_model_figures.workflows, queueing_model_figures.node]
-)
+@pytest.mark.parametrize("draw", [queueing_model.overview, queueing_model.workflows, queueing_model.node])
 def test_pictures_name_what_they_show(draw):
     figure = draw()
     words = {text.get_text() for panel in figure.axes for text in panel.texts}

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book.chapters import scenes, sequences_figures
+from cassbook.book.chapters import scenes, sequences
 from cassbook.core.errors import InputError
 from cassbook.staleness.exchanges import exchanges
 from tests.helpers.experiments import written
@@ -54,23 +54,23 @@ def test_each_message_of_the_coordinator_has_its_answer():
 
 
 def test_a_scene_puts_messages_one_after_the_other():
-    told = scenes.scene(REQUESTS, EVENTS, NUMBERS)
-    first, *_ = told.messages
+    scene = scenes.scene(REQUESTS, EVENTS, NUMBERS)
+    first, *_ = scene.messages
     assert (first.lane, first.to, first.at_ms, first.until_ms) == (0, 1, 0.0, 5.0)
-    (unseen,) = [message for message in told.messages if not message.seen]
+    (unseen,) = [message for message in scene.messages if not message.seen]
     assert (unseen.lane, unseen.to, unseen.until_ms - unseen.at_ms) == (1, 3, 150.0)
-    brought = [message for message in told.messages if message.writes and message.to == 3 and message.seen]
+    brought = [message for message in scene.messages if message.writes and message.to == 3 and message.seen]
     assert [message.lane for message in brought] == [2]
-    assert told.answered_ms == {1: 21.0, 2: 54.0}
-    assert told.pauses == []
-    assert told.version == 7
+    assert scene.answered_ms == {1: 21.0, 2: 54.0}
+    assert scene.pauses == []
+    assert scene.version == 7
 
 
 def test_a_long_pause_is_drawn_short_and_named():
     later = REQUESTS.assign(sent_ms=[2.0, 12_023.0], answered_ms=[23.0, 12_055.0])
-    told = scenes.scene(later, EVENTS, NUMBERS)
-    assert told.pauses == [(21.0, 12.0)]
-    assert told.answered_ms[2] == pytest.approx(21.0 + scenes.PAUSE_MS + 32.0)
+    scene = scenes.scene(later, EVENTS, NUMBERS)
+    assert scene.pauses == [(21.0, 12.0)]
+    assert scene.answered_ms[2] == pytest.approx(21.0 + scenes.PAUSE_MS + 32.0)
 
 
 def test_a_hint_comes_in_the_pause_before_the_read():
@@ -117,7 +117,7 @@ def test_switches_are_told_by_what_their_last_reads_missed(results):
 
 
 def test_scenes_can_be_drawn(results):
-    figure = sequences_figures.scenes({"read repair": scenes.typical(results, "repair")})
+    figure = sequences.scenes({"read repair": scenes.typical(results, "repair")})
     assert isinstance(figure, Figure)
     (panel,) = figure.axes
     assert "sees the write" in panel.get_title()

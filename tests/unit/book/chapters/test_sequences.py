@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cassbook.book.chapters import sequences, sequences_figures
+from cassbook.book.chapters import sequences
 from cassbook.staleness.from_traces import Traced
 from cassbook.staleness.message_delays import MessageDelays
 
@@ -42,7 +42,7 @@ def strong():
 
 def test_a_read_of_one_replica_looks_before_the_write_is_there(weak):
     assert weak.committed_ms == pytest.approx(1.1)
-    assert weak.told_ms == pytest.approx(2.1)  # half of what the client waited beyond the coordinator
+    assert weak.known_ms == pytest.approx(2.1)  # half of what the client waited beyond the coordinator
     assert weak.asked_ms == pytest.approx(3.1)
     assert weak.used == (1,)
     assert not weak.sees
@@ -56,8 +56,8 @@ def test_a_read_of_two_replicas_has_one_in_common_with_the_write(strong):
 
 def test_prose_quotes_when_the_client_knew_and_what_nobody_waited_for(weak, strong):
     quoted = sequences.values(weak, strong)
-    assert quoted["weak_told_ms"] == pytest.approx(2.1)
-    assert quoted["strong_told_ms"] > 21.0
+    assert quoted["weak_known_ms"] == pytest.approx(2.1)
+    assert quoted["strong_known_ms"] > 21.0
     assert quoted["late_ms"] == pytest.approx(2.0)
 
 
@@ -66,6 +66,6 @@ def test_the_pair_that_misses_most_is_chosen():
 
 
 def test_titles_say_what_the_read_sees(weak, strong):
-    figure = sequences_figures.side_by_side({"1R-1W": weak, "2R-2W": strong}, ["a", "b", "c"])
+    figure = sequences.side_by_side({"1R-1W": weak, "2R-2W": strong}, ["a", "b", "c"])
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["1R-1W: the read misses the write", "2R-2W: the read sees the write"]

@@ -37,9 +37,9 @@ def test_a_clock_is_set_and_the_one_that_only_goes_on_is_not(tmp_path, by_ms):
     breakage.give_clock(tmp_path)
     breakage.set_clock(tmp_path, by_ms)
     before = time.time(), time.monotonic()
-    told, monotonic = map(float, started(tmp_path, "import time; print(time.time(), time.monotonic())").split())
+    wall, monotonic = map(float, started(tmp_path, "import time; print(time.time(), time.monotonic())").split())
     after = time.time(), time.monotonic()
-    assert before[0] - 1e-3 <= told - by_ms / 1000 <= after[0] + 1e-3
+    assert before[0] - 1e-3 <= wall - by_ms / 1000 <= after[0] + 1e-3
     assert before[1] <= monotonic <= after[1]
 
 

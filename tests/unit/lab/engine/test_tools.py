@@ -142,36 +142,36 @@ def test_without_a_cluster_it_is_said_as_status_says_it(tmp_path, monkeypatch):
 
 
 #: Stands for jcmd, and notes what it is told.
-JCMD = '#!/bin/sh\necho "$@" >>"{told}"\n[ "$2" = ManagementAgent.stop ] || {then}\n'
+JCMD = '#!/bin/sh\necho "$@" >>"{log}"\n[ "$2" = ManagementAgent.stop ] || {then}\n'
 
 
 @pytest.fixture
 def jvm(tmp_path, monkeypatch):
-    """A Java without jdk.naming.rmi that runs this process; how to write its jcmd, and what that was told."""
-    home, told = tmp_path / "jvm", tmp_path / "told"
+    """A Java without jdk.naming.rmi that runs this process; how to write its jcmd, and how it was called."""
+    home, log = tmp_path / "jvm", tmp_path / "log"
     (home / "bin").mkdir(parents=True)
     monkeypatch.setattr(jmx.psutil.Process, "exe", lambda process: str(home / "bin" / "java"))
 
     def write(then):
-        (home / "bin" / "jcmd").write_text(JCMD.format(told=told, then=then))
+        (home / "bin" / "jcmd").write_text(JCMD.format(log=log, then=then))
         (home / "bin" / "jcmd").chmod(0o755)
 
-    return write, lambda: told.read_text().splitlines()
+    return write, lambda: log.read_text().splitlines()
 
 
 def test_a_node_is_told_once_to_open_its_mbeans_on_loopback(jvm, tmp_path):
-    write, told = jvm
+    write, calls = jvm
     write("exit 0")
     pid = os.getpid()
     port = jmx.port(tmp_path, 1, pid)
-    assert told()[0] == f"{pid} ManagementAgent.stop"
-    assert told()[1].startswith(f"{pid} ManagementAgent.start jmxremote.port={port} jmxremote.rmi.port={port} ")
-    assert "jmxremote.host=127.0.0.1" in told()[1]
+    assert calls()[0] == f"{pid} ManagementAgent.stop"
+    assert calls()[1].startswith(f"{pid} ManagementAgent.start jmxremote.port={port} jmxremote.rmi.port={port} ")
+    assert "jmxremote.host=127.0.0.1" in calls()[1]
     assert jmx.port(tmp_path, 1, pid) == port
-    assert len(told()) == 2
+    assert len(calls()) == 2
     (tmp_path / "jmx.port").write_text(f"1 {port}")  # of a process before this one
     jmx.port(tmp_path, 1, pid)
-    assert len(told()) == 4
+    assert len(calls()) == 4
 
 
 def test_a_node_that_does_not_open_its_mbeans_is_named(jvm, tmp_path):

@@ -43,7 +43,7 @@ SAFE, NAIVE = "safe", "naive"
 #: What members did: moment since the schedule began, `Event.kind` or `KILLED`, the setting in force and the one wanted,
 #: why.
 STEPS = ("at_s", "member", "kind", "setting", "wanted", "reason")
-#: When requests of a table were told that they failed: the first such reply of each half second.
+#: When requests of a table were answered with an error: the first such reply of each half second.
 REPLIES = ("table", "operation", "ended_s")
 _START = "2R-2W"
 _SWITCH_EVERY_S, _MEMBER_LIVES_S = 12.0, 30.0
@@ -121,8 +121,8 @@ class _Acting:
         register = InCassandra(session, self.cluster.keyspace, _REGISTER)
         where = (session, self.cluster.keyspace, self.latency_map, register)
         with (
-            _adviser("a", *where, self._told("a")) as writing,
-            _adviser("b", *where, self._told("b")) as reading,
+            _adviser("a", *where, self._noting("a")) as writing,
+            _adviser("b", *where, self._noting("b")) as reading,
         ):
             self._advisers = [reading, writing]
             by_table: dict[str, tuple[Sender, Sender]] = {
@@ -133,7 +133,7 @@ class _Acting:
                 for number, variant in enumerate(variants(self.profile)) if variant.table in by_table
             }  # fmt: skip
 
-    def _told(self, name: str) -> Callable[[Event], None]:
+    def _noting(self, name: str) -> Callable[[Event], None]:
         return lambda event: self._events.append((name, event))
 
     def switch(self, begun_s: float, over: threading.Event) -> None:
@@ -168,11 +168,11 @@ class _Acting:
     def steps(self, begun_s: float) -> pd.DataFrame:
         """Return what the advisers did, since the schedule began (on `time.perf_counter`)."""
         shift_s = time.perf_counter() - time.monotonic() - begun_s
-        told = [
+        noted = [
             (round(event.at + shift_s, 3), name, event.kind, event.setting, event.wanted, event.reason)
             for name, event in self._events
         ]
-        return pd.DataFrame(told, columns=list(STEPS))
+        return pd.DataFrame(noted, columns=list(STEPS))
 
 
 def _failed_replies(profile: Profile, requests: pd.DataFrame) -> pd.DataFrame:

@@ -28,13 +28,13 @@ _clock = time.perf_counter
 
 class _Listener(HostStateListener):
     def __init__(self) -> None:
-        self.told: list[tuple[float, str, str]] = []
+        self.states: list[tuple[float, str, str]] = []
 
     def on_up(self, host: Any) -> None:
-        self.told.append((_clock(), host.address, "up"))
+        self.states.append((_clock(), host.address, "up"))
 
     def on_down(self, host: Any) -> None:
-        self.told.append((_clock(), host.address, "down"))
+        self.states.append((_clock(), host.address, "down"))
 
     def on_add(self, host: Any) -> None:
         pass
@@ -54,12 +54,12 @@ class Notices:
     def since(self, begun_s: float) -> pd.DataFrame:
         """Return what was noticed since then (on `time.perf_counter`): columns `NOTICES`, in order of time.
 
-        A state that is told again, as nodes do for each connection that comes back, is noticed once.
+        A state that is reported again, as nodes do for each connection that comes back, is noticed once.
         """
         by_driver = {address: node for node, address in enumerate(self._cluster.addresses, 1)}
         rows = [
             ("driver", by_driver[address], state, at_s - begun_s)
-            for at_s, address, state in self._listener.told
+            for at_s, address, state in self._listener.states
             if address in by_driver
         ]
         wall_s = time.time() - _clock()  # what the nodes' clock, which is this one, shows at 0 of ours

@@ -16,7 +16,6 @@ from cassandra.policies import (
 )
 
 from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.engine.distant import DistantCluster
 from cassbook.profile.faults import Driver
 
 #: Side by side all nodes are in the data centre that Cassandra's SimpleSnitch names.
@@ -58,8 +57,8 @@ DRIVERS: tuple[Driver, ...] = get_args(Driver)
 def connected(cluster: CassandraCluster, timeout_s: float) -> Cluster:
     """Return a driver for a cluster, not yet connected, with an execution profile of each name in `DRIVERS`.
 
-    Each sends a request to the first replica of its row in the client's data centre, as the driver does unless told
-    otherwise, and 'round_robin' to any node there; no policy sends it to another centre.
+    Each sends a request to the first replica of its row in the client's data centre, as the driver does by
+    default, and 'round_robin' to any node there; no policy sends it to another centre.
     """
     made = {name: _profile(name, centre(cluster), timeout_s) for name in DRIVERS}
     return Cluster(
@@ -73,9 +72,9 @@ def connected(cluster: CassandraCluster, timeout_s: float) -> Cluster:
 
 def centre(cluster: CassandraCluster) -> str:
     """Name of the data centre that the client is in, or nearest to: that of the node with the shortest round trip."""
-    if not isinstance(cluster, DistantCluster):
+    if cluster.apart is None:
         return _ONLY_CENTRE
-    where = cluster.placement
+    where = cluster.apart.placement
     rtt_ms = where.rtt_ms()
     nearest = min(where.deployment.replicas, key=lambda host: float(rtt_ms[host.name].iloc[0]))  # the client is first
     return where.centre(nearest)

@@ -40,11 +40,11 @@ from cassbook.staleness import checker
 _ATTEMPTS = 10
 _AT_ONCE = 50
 _CHECK_S = 0.1
-#: So many stale reads, reads that go back and lost writes of each variant are told operation by operation.
-_TOLD = 2
+#: So many stale reads, reads that go back and lost writes of each variant are kept operation by operation.
+_STORIES_KEPT = 2
 #: One row per operation of such a story: which kind (stale, back, lost), its number, and `checker.timeline`;
 #: coordinator is a node's number, 0 where none is known.
-TOLD = ("kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator")
+STORY = ("kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator")
 OPERATIONS = ("READ", "UPDATE")
 #: Schedules of `faults-all`; their order is part of a record's random order.
 EVERY = tuple(
@@ -88,7 +88,7 @@ class FaultExperiment(Experiment):
 
         One row per variant and operation: panel, setting, driver, table, operation, n, errors (by kind), stale and back
         (reads), lost (acknowledged writes), held_up (of the whole load); tables bins (`under_faults.over_time`) and
-        told (`TOLD`), and with the first row struck (`injection.STRUCK`) and notices (`detection.NOTICES`).
+        told (`STORY`), and with the first row struck (`injection.STRUCK`) and notices (`detection.NOTICES`).
         """
         (profile,) = self.profiles.values()
         yield from rows(profile, measured(profile, cluster, rng))
@@ -100,14 +100,14 @@ def rows(profile: Profile, seen: Seen) -> Iterator[Row]:
     for panel, ((number, variant), operation) in enumerate(product(enumerate(variants(profile)), OPERATIONS), 1):
         own = seen.requests[(seen.requests["variant"] == number) & (seen.requests["operation"] == operation)]
         errors = Counter(OUTCOMES[outcome] for outcome in own["outcome"] if outcome != OK)
-        told = seen.told[(seen.told["variant"] == number) & (seen.told["of"] == operation)]
+        stories = seen.stories[(seen.stories["variant"] == number) & (seen.stories["of"] == operation)]
         yield {
             "panel": panel, "setting": variant.setting.name, "driver": variant.driver, "table": variant.table,
             "operation": operation, "n": len(own),
             "errors": ";".join(f"{kind}:{count}" for kind, count in sorted(errors.items())),
             "stale": int(own["stale"].sum()), "back": int(own["back"].sum()), "lost": int(own["lost"].sum()),
             "held_up": seen.held_up,
-            "bins": under_faults.over_time(own), "told": told[list(TOLD)],
+            "bins": under_faults.over_time(own), "told": stories[list(STORY)],
             "struck": struck if panel == 1 else struck.head(0),
             "notices": seen.notices if panel == 1 else seen.notices.head(0),
         }  # fmt: skip
@@ -198,8 +198,8 @@ class Seen:
     struck: list[tuple[Any, ...]]
     #: `detection.NOTICES`.
     notices: pd.DataFrame
-    #: `TOLD`, and variant and of (the operation).
-    told: pd.DataFrame
+    #: `STORY`, and variant and of (the operation).
+    stories: pd.DataFrame
     held_up: int
     begun_s: float
 
@@ -253,9 +253,9 @@ def measured(
     last = _last(cluster, load, part.tables, variants(profile))
     first = first.assign(sent_s=first["sent_s"] - load.begun_s, acked_s=first["acked_s"] - load.begun_s)
     requests = load.requests().assign(coordinator=lambda table: _numbers(table["coordinator"], cluster.addresses))
-    judged, told = _judged(requests, first, last)
+    judged, stories = _judged(requests, first, last)
     during = judged[judged["due_s"] >= 0].reset_index(drop=True)
-    return Seen(during, injector.rows(), noticed[list(NOTICES)], told, load.held_up, load.begun_s)
+    return Seen(during, injector.rows(), noticed[list(NOTICES)], stories, load.held_up, load.begun_s)
 
 
 def _create(session: Session, cluster: CassandraCluster, part: FaultsSection) -> None:
@@ -316,7 +316,7 @@ def _read(session: Session, statement: Any, keys: list[str]) -> dict[str, int]:
 def _judged(
     requests: pd.DataFrame, first: pd.DataFrame, last: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
-    """Judge a history: the requests with stale, back and lost; and stories of some (`TOLD`, variant, of)."""
+    """Judge a history: the requests with stale, back and lost; and stories of some (`STORY`, variant, of)."""
     good = requests["outcome"] == OK
     update = requests["operation"] == "UPDATE"
     acked_s = requests["ended_s"].where(good)
@@ -333,22 +333,21 @@ def _judged(
     judged = requests.assign(
         **{name: flag.reindex(requests.index, fill_value=False).astype(bool) for name, flag in flags.items()}
     )
-    return judged, _told(judged, writes, reads, last)
+    return judged, _stories(judged, writes, reads, last)
 
 
-def _told(judged: pd.DataFrame, writes: pd.DataFrame, reads: pd.DataFrame, last: pd.DataFrame) -> pd.DataFrame:
+def _stories(judged: pd.DataFrame, writes: pd.DataFrame, reads: pd.DataFrame, last: pd.DataFrame) -> pd.DataFrame:
     stories = []
     for kind, of in (("stale", "READ"), ("back", "READ"), ("lost", "UPDATE")):
-        chosen = judged[judged[kind]].groupby("variant").head(_TOLD)
+        chosen = judged[judged[kind]].groupby("variant").head(_STORIES_KEPT)
         for story, place in enumerate(chosen.index, 1):
             request = chosen.loc[place]
             read = reads.loc[place] if of == "READ" else _end(reads, last, request)
             operations = checker.timeline(writes, reads, read)
             stories.append(operations.assign(kind=kind, story=story, variant=request["variant"], of=of))
     if not stories:
-        return pd.DataFrame(columns=[*TOLD, "variant", "of"])
-    told = pd.concat(stories, ignore_index=True)
-    return told.astype({"coordinator": int})
+        return pd.DataFrame(columns=[*STORY, "variant", "of"])
+    return pd.concat(stories, ignore_index=True).astype({"coordinator": int})
 
 
 def _end(reads: pd.DataFrame, last: pd.DataFrame, request: pd.Series) -> pd.Series:

@@ -15,10 +15,11 @@ import psutil
 
 from cassbook.core.children import failure
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.deployment.distances import Placement
 from cassbook.deployment.link import Link
 from cassbook.lab.engine import manual, tools
+from cassbook.lab.engine.any_cluster import Distances
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, CassandraCluster
-from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.manual import NodeState
 from cassbook.profile.fault_schedule import Fault, Order
 
@@ -28,7 +29,7 @@ from cassbook.profile.fault_schedule import Fault, Order
 STRUCK = ("number", "fault", "begins", "node", "at_s", "ordered_s", "done_s")
 _POLL_S = 0.05
 _NODETOOL_S = 300.0
-#: From here on nodetool repairs only what was not repaired yet, unless told otherwise.
+#: From here on nodetool repairs only what was not repaired yet, unless asked for all.
 _INCREMENTAL = (2, 2)
 _clock = time.perf_counter
 
@@ -66,20 +67,21 @@ class Site:
 
     def changed(self, fault: Fault, change: Callable[[Link], Link]) -> Iterator[None]:
         """Change the links of a fault, on top of what others change, until it ends."""
-        assert isinstance(self.cluster, DistantCluster)  # noqa: S101 - checked by `Injector`
-        ours = (_pairs(fault, self.cluster), change)
+        apart = self.cluster.apart
+        assert apart is not None  # noqa: S101 - checked by `Injector`
+        ours = (_pairs(fault, apart.placement, self.cluster.labels), change)
         self._changes.append(ours)
-        self._set_links(self.cluster)
+        self._set_links(apart)
         yield
         self._changes.remove(ours)
-        self._set_links(self.cluster)
+        self._set_links(apart)
 
-    def _set_links(self, cluster: DistantCluster) -> None:
-        links = cluster.placement.links()
+    def _set_links(self, apart: Distances) -> None:
+        links = apart.placement.links()
         for pairs, change in self._changes:
             for pair in pairs:
                 links[pair] = change(links[pair])
-        cluster.relay.set_links(links)
+        apart.relay.set_links(links)
 
 
 Injection = Callable[[Site, Fault], Iterator[None]]
@@ -202,11 +204,11 @@ class Injector:
         self._site, self._orders = Site(cluster), list(orders)
         self._in_force: dict[tuple[int, tuple[int, ...]], tuple[Fault, Iterator[None]]] = {}
         self._rows: list[tuple[Any, ...]] = []
-        if any(order.fault.of_links for order in orders) and not isinstance(cluster, DistantCluster):
+        if any(order.fault.of_links for order in orders) and cluster.apart is None:
             raise InputError("faults: cut and slow need a relay between the hosts, which this cluster has not")
 
     def run(self, begun_s: float, over: threading.Event) -> None:
-        """Carry out each order at its time, counted from `begun_s` on `time.perf_counter`, until told that it is over.
+        """Carry out each order at its time, counted from `begun_s` on `time.perf_counter`, until it is over.
 
         Raise LaboratoryError, with the node, if one cannot be carried out.
         """
@@ -258,13 +260,12 @@ def _parts(fault: Fault) -> list[Fault]:
     return [fault] if fault.of_links else [dataclasses.replace(fault, nodes=(node,)) for node in fault.nodes]
 
 
-def _pairs(fault: Fault, cluster: DistantCluster) -> list[tuple[str, str]]:
-    """Ordered pairs of hosts, by name, whose link a fault is of."""
-    hosts = cluster.placement.deployment.hosts
-    client = next(host.name for host in hosts if host.name not in cluster.labels)
-    ends = [client if isinstance(host, str) else cluster.labels[host - 1] for host in fault.to]
+def _pairs(fault: Fault, placement: Placement, labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Ordered pairs of hosts, by name, whose link a fault is of; `labels` are the names of the nodes."""
+    client = next(host.name for host in placement.deployment.hosts if host.name not in labels)
+    ends = [client if isinstance(host, str) else labels[host - 1] for host in fault.to]
     pairs = []
-    for node in (cluster.labels[number - 1] for number in fault.nodes):
+    for node in (labels[number - 1] for number in fault.nodes):
         for other in ends:
             pairs += [(other, node)] if fault.way in ("both", "in") else []
             pairs += [(node, other)] if fault.way in ("both", "out") else []

@@ -129,7 +129,7 @@ class _Stage:
     ) -> int:  # fmt: skip
         bound = statement.bind(values)
         bound.consistency_level = ConsistencyLevel.name_to_value[at]
-        bound.retry_policy = FallthroughRetryPolicy()  # a refusal is told as it is, not as a lack of other hosts
+        bound.retry_policy = FallthroughRetryPolicy()  # a refusal is reported as it is, not as a lack of other hosts
         sent_s = time.perf_counter()
         future = self.session.execute_async(bound, trace=traced, host=self._hosts[self.cluster.addresses[node - 1]])
         row = future.result().one()
@@ -141,7 +141,7 @@ class _Stage:
         return int(version)
 
     def forget(self) -> None:
-        """Leave the last request out of what is told."""
+        """Leave the last request out of what is kept."""
         self._requests.pop()
 
     def _events(self, requests: pd.DataFrame) -> pd.DataFrame:
@@ -212,7 +212,7 @@ def _unavailable(stage: _Stage) -> bool:
 
 
 def _arrived(stage: _Stage) -> bool:
-    """Whether the node that was away has the write; of all looks only the one that sees it is told."""
+    """Whether the node that was away has the write; of all looks only the one that sees it is kept."""
     with suppress(DriverException, NoHostAvailable):
         if stage.read(_LATE, "ONE", traced=False):
             return True

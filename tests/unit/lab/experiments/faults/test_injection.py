@@ -152,7 +152,7 @@ def test_nothing_is_done_once_the_load_is_over():
 
 def test_links_cannot_be_cut_where_there_is_no_relay():
     with pytest.raises(InputError, match="cut and slow need a relay"):
-        Injector(SimpleNamespace(), orders({"do": "cut", "nodes": [1]}))
+        Injector(SimpleNamespace(apart=None), orders({"do": "cut", "nodes": [1]}))
 
 
 def test_every_kind_that_a_profile_names_is_injected():

@@ -12,12 +12,12 @@ from cassandra.query import SimpleStatement
 from cassbook.advisor import CannotServe, OutcomeUnknown
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.escapes import Escapes
+from cassbook.advisor.gates import PROBE_S, Failed, Gate, Lack, Unserved
 from cassbook.advisor.health import Health
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, InMemory
-from cassbook.advisor.unserved import PROBE_S, Failed, Gate, Lack, Unserved
 from tests.helpers import made_runs
 from tests.helpers.simulated_cluster import Time
 from tests.helpers.stub_session import Future, Session, dead
@@ -171,12 +171,12 @@ def test_it_is_unavailable_to_a_service_and_no_evidence_to_the_adviser():
 
 
 def test_the_future_of_what_was_not_sent_calls_back_as_the_drivers_does():
-    error, told = Unavailable("x"), []
+    error, called = Unavailable("x"), []
     failed = Failed(error)
-    failed.add_callbacks(told.append, lambda *given: told.append(given), errback_args=(1,))
-    failed.add_errback(lambda *given: told.append(given))
-    failed.add_callback(told.append)
-    assert told == [(error, 1), (error,)]
+    failed.add_callbacks(called.append, lambda *given: called.append(given), errback_args=(1,))
+    failed.add_errback(lambda *given: called.append(given))
+    failed.add_callback(called.append)
+    assert called == [(error, 1), (error,)]
     assert failed.coordinator_host is None
     with pytest.raises(Unavailable):
         failed.result()

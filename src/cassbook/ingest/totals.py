@@ -51,7 +51,7 @@ _OFF = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
+class Totals:
     """What a cell's logs say in all."""
 
     operations: int
@@ -70,7 +70,7 @@ class Summed:
 
 def of(
     tables: Sequence[Figures | Histograms], where: str, meanings: Meanings = NONE, threads: int | None = None
-) -> Summed:
+) -> Totals:
     """Return statistics from the logs of one cell, which `where` names in a message.
 
     `threads` is for a log with several tests: the one with so many threads. Raise InputError for histograms and figures
@@ -83,7 +83,7 @@ def of(
         raise InputError(f"{where}: quantiles of several logs cannot be added; give raw or HdrHistogram logs")
     (figures,) = tables
     assert isinstance(figures, Figures)  # noqa: S101 - the only other kind
-    return _Whole(figures, threads, f"{where}: {figures.tally.path.name}", meanings).summed()
+    return _Whole(figures, threads, f"{where}: {figures.tally.path.name}", meanings).totals()
 
 
 class _Counted:
@@ -116,7 +116,7 @@ class _Counted:
         return total
 
 
-def _of_histograms(logs: Sequence[Histograms], where: str, meanings: Meanings) -> Summed:
+def _of_histograms(logs: Sequence[Histograms], where: str, meanings: Meanings) -> Totals:
     units = {log.unit for log in logs}
     if len(units) > 1:
         raise InputError(f"{where}: its logs count in {' and '.join(sorted(units))}; only those of one unit add up")
@@ -147,7 +147,7 @@ def _of_histograms(logs: Sequence[Histograms], where: str, meanings: Meanings) -
         share = read_share({operation: 1.0})
         parts.append({"named": label(tag, operation), "read_share": share, "n_ok": 0, "n_errors": n})
     notes = [f"Left out, for they are no requests of their own: {aside}."] if aside else []
-    return _summed(int(total.total_count + n_errors), length_s, figures, counts, parts, notes)
+    return _totals(int(total.total_count + n_errors), length_s, figures, counts, parts, notes)
 
 
 def _without_totals(by_name: dict[tuple[str, str], HdrHistogram]) -> dict[tuple[str, str], HdrHistogram]:
@@ -188,14 +188,14 @@ def _by_operation(counts: dict[tuple[str, str], float]) -> dict[str, float]:
     return sums
 
 
-def _summed(
+def _totals(
     operations: int,
     length_s: float,
     figures: dict[str, Any],
     counts: dict[tuple[str, str], float],
     parts: list[dict[str, Any]],
     notes: list[str],
-) -> Summed:
+) -> Totals:
     """Put together what a cell's logs say; `counts` are operations by name and by what they do."""
     bounds = read_bounds(_by_operation(counts))
     share, names = bounds[0] if bounds[0] == bounds[1] else math.nan, [name for name, _ in counts]
@@ -203,7 +203,7 @@ def _summed(
     if len(parts) > 1 and share in (0.0, 1.0):  # its operations have rows of their own, one of which is called READ
         named = ALL_READS if share else ALL_WRITES
     several = parts if len(parts) > 1 else []
-    return Summed(operations, length_s, figures | {"named": named}, share, several, notes, names, bounds)
+    return Totals(operations, length_s, figures | {"named": named}, share, several, notes, names, bounds)
 
 
 class _Whole:
@@ -229,7 +229,7 @@ class _Whole:
         self._tags = list(dict.fromkeys(tag for tag, _ in self._whole))
         self._counted = {tag: n for tag in self._tags if (n := self._count(tag)) is not None}
 
-    def summed(self) -> Summed:
+    def totals(self) -> Totals:
         """Return what the test says in all."""
         length_s = self._length_s()
         ok = {tag: n for tag in self._tags if self._is_request(tag) and (n := self._ok(tag)) is not None}
@@ -256,7 +256,7 @@ class _Whole:
         # An operation of which none succeeded is one of the mix all the same.
         counts = {(bare(tag, False), kinds[tag]): ok.get(tag, 0.0) or errors[tag] for tag in tags}
         parts = [self._part(tag, kinds[tag], ok.get(tag, 0.0), errors.get(tag, 0.0), length_s) for tag in tags]
-        return _summed(int(n + n_errors), length_s, figures, counts, parts, self._notes)
+        return _totals(int(n + n_errors), length_s, figures, counts, parts, self._notes)
 
     def _operation(self, tag: str) -> str | None:
         return operation_of(tag, self._of, in_histograms=False, own_names=self._own_names)
