@@ -81,7 +81,9 @@ FROM_FAULTS = {
     "overview": failures.overview,
     "while dead": failures.unanswered_while_dead,
     "by dead": lambda run: failures.answered_by_dead(run, "faults-kill-two", 12.0),
-    "availability": lambda run: failures_availability.availability(run, "faults-random"),
+    "availability": lambda run: failures_availability.availability_shown(
+        failures_availability.availability(run, "faults-random")
+    ),
     "trade-off": lambda run: failures.trade_off(run, "faults-kill"),
     **{f"by fault, {setup}": lambda run, setup=setup: failures.by_fault(run, setup)
        for setup in ("faults-kill", "faults-pause", "faults-cut-drivers", "faults-region")},

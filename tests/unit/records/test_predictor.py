@@ -59,7 +59,7 @@ def test_errors_are_those_of_the_curves(run):
     table = predictor.by_panel(run)
     seen = predictor.over_t(run, "none", 1, 1)
     assert table.loc[("none", 1, 1), ORACLE] == pytest.approx(curves.rmse(seen.assign(predicted=seen[ORACLE])))
-    shown = ccm_predictor.summary(run)
+    shown = ccm_predictor.summary_shown(run)
     assert shown.shape == (6, 3 + len(SAYING))
     assert shown.loc[("no distance", "1R-1W"), ("off, %", ORACLE)] == f"{100 * table.loc[('none', 1, 1), ORACLE]:.1f}"
 

@@ -22,8 +22,9 @@ from cassbook.shown.tables import intervals
 SETUPS = {"none": "no distance", "regions": "four regions"}
 
 
-def summary(run: OracleRun) -> pd.DataFrame:
-    """Return measured P(0) and time to 99.9 %, and by how much each who says something is off.
+def summary_shown(run: OracleRun) -> pd.DataFrame:
+    """Return `predictor.by_panel` in words: measured P(0) and time to 99.9 %, and by how much each who says
+    something is off.
 
     Returns
     -------

@@ -23,9 +23,15 @@ from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation
 from cassbook.latency.mixing import mix_label
-from cassbook.shown.tables import intervals
+from cassbook.shown.tables import Format, estimates, formatted, titled
 
 _CELL = ("setting", "read_share", "threads")
+#: Columns of each source in `mixes_and_parts`, with titles and formats.
+_PARTS: dict[str, tuple[str, Format]] = {
+    "excess_percent": ("mix above mean, %", "+.1f"),
+    "read_ratio": ("reads, times alone", ".2f"),
+    "write_ratio": ("writes, times alone", ".2f"),
+}
 
 
 def deviations(source: Source, order: int = 4) -> pd.DataFrame:
@@ -42,10 +48,10 @@ def deviation_values(table: pd.DataFrame) -> dict[str, int]:
     return {"off_significantly": int(table["distinguishable"].eq(True).sum()), "cells": len(table)}
 
 
-def deviation_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return deviations as a table: index threads, columns (mix, setting); value, half-width and signs of marks."""
-    text = table["deviation"].map("{:±+.0f}".format) + signs(table["marks"])
-    keyed = table.assign(mix=table["read_share"].map(mix_label), text=text)
+def deviations_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `deviations` in words: index threads, columns (mix, setting); value, half-width and signs of marks."""
+    words = table["deviation"].map("{:±+.0f}".format) + signs(table["marks"])
+    keyed = table.assign(mix=table["read_share"].map(mix_label), text=words)
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 
 
@@ -55,22 +61,22 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index `by`; columns (source, 'mix above mean, %') with 95 % interval over blocks, (source, 'reads, times
-        alone'), (source, 'writes, times alone').
+    DataFrame
+        Index `by`; columns (source, excess_percent: `Estimate` over blocks), (source, read_ratio), (source,
+        write_ratio).
     """
     columns = {}
     for label, parts in of_each(sources, lambda source: mix_excess.against_parts(source.cell_stats)).items():
         table = mix_excess.excess(parts, by)
-        columns[label, "mix above mean, %"] = _excess_text(table)
-        for name, title in (("read_ratio", "reads, times alone"), ("write_ratio", "writes, times alone")):
-            columns[label, title] = table[name].map("{:.2f}".format)
+        columns |= {(label, name): table[name] for name in _PARTS}
+        columns[label, "excess_percent"] = estimates(table, "excess_percent")
     return pd.DataFrame(columns)
 
 
-def _excess_text(excess: pd.DataFrame) -> pd.Series:
-    """Excess in percent with its interval, from `mix_excess.excess`."""
-    return intervals(excess, "+.1f", "excess_percent")
+def mixes_and_parts_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `mixes_and_parts` in words, with 95 % intervals."""
+    words = formatted(table, {column: _PARTS[column[1]][1] for column in table.columns})
+    return words.rename(columns={name: title for name, (title, _) in _PARTS.items()}, level=1)
 
 
 def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
@@ -79,9 +85,9 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index (setting, mix), each with 'all' last; columns the excess in percent with 95 % intervals over blocks, 'hot
-        rows' and 'even'.
+    DataFrame
+        Index (setting, mix), each with 'all' last; columns the excess in percent (`Estimate` over blocks), 'hot rows'
+        and 'even'.
     """
     tables = {"hot rows": mix_excess.against_parts(hot.cell_stats), "even": mix_excess.against_parts(even.cell_stats)}
     shared = set.intersection(*(set(zip(*(t[k] for k in _CELL), strict=True)) for t in tables.values()))
@@ -93,10 +99,15 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
         cells = cells.assign(mix=cells["read_share"].map(mix_label))
         groups = [cells, cells.assign(mix="all"), cells.assign(setting="all", mix="all")]
         excess = pd.concat([mix_excess.excess(group, ["setting", "mix"]) for group in groups])
-        columns[title] = _excess_text(excess)
+        columns[title] = estimates(excess, "excess_percent")
     table = pd.DataFrame(columns)
     settings = [*sorted(set(table.index.get_level_values("setting")) - {"all"}), "all"]
     return table.reindex(settings, level="setting")
+
+
+def hot_and_even_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `hot_and_even` in words, with 95 % intervals."""
+    return formatted(table, "+.1f")
 
 
 def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
@@ -105,39 +116,23 @@ def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
     for setting in table.index.unique("setting"):
         for column in table.columns:
             name = f"{column.partition(' ')[0]}_{setting}".lower().replace("-", "_")
-            words[name] = str(table.loc[(setting, "all"), column]).partition(" ")[0]
+            words[name] = f"{table[column][setting, 'all'].value:+.1f}"
     return words
 
 
-def regret_table(source: Source) -> pd.DataFrame:
-    """Return what each policy costs on the measured mixes of a run (see `policies.regrets`).
-
-    Returns
-    -------
-    DataFrame of str
-        Index policy, from cheap to dear; columns 'best chosen', 'mean regret, %' with 95 % interval over blocks,
-        'worst, %'.
-    """
+def regrets(source: Source) -> pd.DataFrame:
+    """Return what each policy costs on the measured mixes of a run, from cheap to dear (see `policies.regrets`)."""
     needs.mixes(source)
     needs.estimates(source)
     measured = policies.by_block(source.cell_stats)
     workloads = policies.workloads_of(measured)
-    return shown(
-        policies.regrets(measured, policies.all_choices(model_selection.points_of(source.cell_stats), workloads))
-    )
+    return policies.regrets(measured, policies.all_choices(model_selection.points_of(source.cell_stats), workloads))
 
 
-def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of `policies.regrets` as pages show it."""
+def regrets_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `policies.regrets` in words, from cheap to dear, with 95 % intervals over blocks."""
     table = table.loc[table["regret"].map(lambda regret: regret.value).sort_values(kind="stable").index]
-    return pd.DataFrame(
-        {
-            "best chosen": [f"{share.right} of {share.total}" for share in table["right"]],
-            "mean regret, %": [_regret(regret) for regret in table["regret"]],
-            "worst, %": table["worst_percent"].map("{:.0f}".format),
-        },
-        index=table.index,
-    )
+    return titled(table, _REGRETS)
 
 
 #: Policies that the chapter's prose quotes.
@@ -151,21 +146,29 @@ _QUOTED = {
 }
 
 
-def _gain(by_block: pd.Series) -> str:
+def _gain(percent: Estimate) -> str:
     """Say a gain in percent; one that is zero in every block has no spread, and no interval."""
-    return f"{Estimate.mean(by_block):+.1f}" if by_block.any() else "+0.0"
+    return "+0.0" if percent.low == percent.high == 0 else f"{percent:+.1f}"
 
 
-def _regret(regret: Estimate) -> str:
+def _regret(percent: Estimate) -> str:
     """Say a regret in percent; one that is zero in every block has no spread, and no interval."""
-    if regret.high == 0:
+    if percent.high == 0:
         return "0.0"
-    return f"{regret:.1f}" if not regret.high < 0.05 else f"{regret:.2g}"  # noqa: PLR2004
+    return f"{percent:.1f}" if not percent.high < 0.05 else f"{percent:.2g}"  # noqa: PLR2004
+
+
+#: Columns of `policies.regrets`, with titles and formats.
+_REGRETS: dict[str, tuple[str, Format]] = {
+    "right": ("best chosen", lambda share: f"{share.right} of {share.total}"),
+    "regret": ("mean regret, %", _regret),
+    "worst_percent": ("worst, %", ".0f"),
+}
 
 
 def regret_figures(source: Source) -> dict[str, str]:
     """Return the regret, and how often the best was chosen, of the policies that prose quotes."""
-    table = regret_table(source)
+    table = regrets_shown(regrets(source))
     quoted = {}
     for name, policy in _QUOTED.items():
         if policy not in table.index:  # of one cluster start
@@ -179,12 +182,19 @@ def regret_figures(source: Source) -> dict[str, str]:
     return quoted
 
 
-def wider_table(source: Source) -> pd.DataFrame:
-    """Return `policies.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
+def wider(source: Source) -> pd.DataFrame:
+    """Return `policies.against_contained` by mean and by p99: index (wider, instead of), columns (figure, its own)."""
     _check_wider(source)
+    figures = ("mean", "p99")
+    tables = [policies.against_contained(source.cell_stats, percentiles.COLUMNS[figure]) for figure in figures]
+    return pd.concat(tables, axis=1, keys=figures)
+
+
+def wider_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `wider` in words, with 95 % intervals over blocks."""
     columns: dict[tuple[str, str], pd.Series] = {}
-    for figure in ("mean", "p99"):
-        pairs = policies.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
+    for figure in table.columns.unique(0):
+        pairs = pd.DataFrame(table[figure])
         columns |= {
             (figure, "times as slow"): pairs["ratio"].map("{:.2f}".format),
             (figure, "faster in"): pairs["faster"].astype(str) + " of " + pairs["workloads"].astype(str),
@@ -209,17 +219,22 @@ def _check_wider(source: Source) -> None:
         raise LackingError(f"{source.label} has no mixes at a setting that is wider than another of its own")
 
 
-def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
-    """Return the mean saving by mix and source, with 95 % intervals over blocks of each block's mean over thread
-    counts.
+def mean_savings(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return the mean saving in percent by share of reads and source: `Estimate` over blocks of each block's mean over
+    thread counts.
     """
     columns = {}
     for label, saved in of_each(sources, savings).items():
         groups = saved.groupby("read_share")
         columns[label] = {
-            f"{share:.0%}": _gain(group.groupby("block")["speedup_percent"].mean()) for share, group in groups
+            share: Estimate.mean(group.groupby("block")["speedup_percent"].mean()) for share, group in groups
         }
-    return pd.DataFrame(columns).rename_axis("reads")
+    return pd.DataFrame(columns).rename_axis("read_share")
+
+
+def mean_savings_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `mean_savings` in words, with 95 % intervals."""
+    return formatted(table, _gain).rename("{:.0%}".format).rename_axis("reads")
 
 
 def savings(source: Source) -> pd.DataFrame:

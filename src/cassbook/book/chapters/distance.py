@@ -119,7 +119,7 @@ def implied_shown(table: pd.DataFrame) -> pd.DataFrame:
     return table.map(lambda ms: f"{ms:.1f}" if ms >= 0 else "about 0")
 
 
-def relay_table() -> pd.DataFrame:
+def relay_shown() -> pd.DataFrame:
     """Return `bench_results.relay_accuracy` in words."""
     titles = {
         "asked_ms": "asked, ms",

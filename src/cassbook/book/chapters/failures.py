@@ -287,13 +287,21 @@ def _count(value: float) -> str:
 
 
 def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
-    """Return how long driver and nodes took to mark a node down, and up again: index (fault, who).
+    """Return how long driver and nodes took to mark a node down, and up again, in seconds.
 
-    Medians over starts and nodes, with the least and the most, in seconds.
+    Returns
+    -------
+    DataFrame
+        One row per start, fault and node that observed another; columns as of `FaultRun.noticed`, and who: the driver
+        or the other nodes.
     """
     notices = run.noticed(setup)
     notices = notices.assign(who=np.where(notices["observer"] == DRIVER, "the driver", "the other nodes"))
-    notices = notices[notices["observer"] != notices["node"].astype(str)]
+    return notices[notices["observer"] != notices["node"].astype(str)]
+
+
+def noticed_shown(notices: pd.DataFrame) -> pd.DataFrame:
+    """Return `noticed` in words: index (fault, who), medians over starts and nodes, with the least and the most."""
     groups = notices.groupby(["number", "fault", "who"], sort=False)
     seconds = lambda value: f"{value:.1f}"  # noqa: E731
     table = pd.DataFrame(
@@ -304,7 +312,8 @@ def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
 
 
 def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict[str, str]:
-    """Return what prose quotes of `noticed` of the first fault of a kind: driver_down, nodes_up, named as by `quoted`.
+    """Return what prose quotes of `noticed_shown` of the first fault of a kind: driver_down, nodes_up, named as by
+    `quoted`.
 
     Each with its unit; `UNNOTICED` where it was not noticed while it lasted.
     """
@@ -312,7 +321,8 @@ def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict
     heads = {"down": "marked down after, s", "up": "marked up again after, s"}
     found = {}
     for suffix, run in pair.items():
-        table = _or_none(noticed, run, setup)
+        notices = _or_none(noticed, run, setup)
+        table = None if notices is None else noticed_shown(notices)
         for (short, long), (state, head) in product(who.items(), heads.items()):
             if table is None:
                 found[f"{short}_{state}_{suffix}"] = NOT_RECORDED

@@ -12,9 +12,16 @@ from cassbook.core.consistency import setting
 from cassbook.core.units import PERCENT
 from cassbook.deployment import availability as availabilities
 from cassbook.records.faults import OPERATIONS, FaultRun
+from cassbook.shown.tables import Format, formatted, titled
 
 _REPLICAS = 3
 _MINUTES_A_YEAR = 365.25 * 24 * 60
+#: Columns of `availability`, with titles and formats.
+_AVAILABILITY: dict[str, tuple[str, Format]] = {
+    "measured": ("measured, %", lambda share: share.text(digits=2)),
+    "by_nodes_down_percent": ("by nodes down, %", ".2f"),
+    "k_of_n_percent": ("k of n, %", ".2f"),
+}
 
 
 def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
@@ -30,19 +37,18 @@ def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
 
 
 def availability(run: FaultRun, setup: str) -> pd.DataFrame:
-    """Return measured availability under random faults beside two that are predicted, in percent.
+    """Return measured availability under random faults beside two that are predicted.
 
     Returns
     -------
     DataFrame
-        Index (operation, setting): measured (share answered, with bounds); of these nodes (predicted
-        from how many were down when); independent (predicted from each node's own part of time down alone, as if nodes
-        failed independently: k of n).
+        Index (operation, setting): measured (share answered, a `Proportion`); by_nodes_down_percent (predicted from how
+        many were down when); k_of_n_percent (predicted from each node's own part of time down alone, as if nodes failed
+        independently).
     """
     bins = run.bins_of(setup)
     counts = bins.groupby(["operation", "setting", "start"], sort=False)[["ok", "n"]].sum()
-    percent = lambda value: f"{value:.2f}"  # noqa: E731
-    table = answered(counts).map(lambda share: share.text(digits=2)).rename("measured, %").to_frame()
+    table = answered(counts).rename("measured").to_frame()
     down = dead_over_time(run, setup).mean()
     mean_down = float((down.index.to_numpy() * down).sum() / _REPLICAS)
     counted, independent = [], []
@@ -51,9 +57,13 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
         needed = reads if operation == "READ" else writes
         counted.append(PERCENT * down[down.index <= _REPLICAS - needed].sum())
         independent.append(PERCENT * availabilities.at_least(needed, [1 - mean_down] * _REPLICAS))
-    table["by nodes down, %"] = [percent(value) for value in counted]
-    table["k of n, %"] = [percent(value) for value in independent]
+    table = table.assign(by_nodes_down_percent=counted, k_of_n_percent=independent)
     return table.rename(index=OPERATIONS, level=0)
+
+
+def availability_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `availability` in words, in percent."""
+    return titled(table, _AVAILABILITY)
 
 
 def availability_values(pair: Mapping[str, FaultRun], setup: str, name: str) -> dict[str, str]:
@@ -61,11 +71,11 @@ def availability_values(pair: Mapping[str, FaultRun], setup: str, name: str) -> 
 
     measured (with its bounds), counted (by how many nodes were down) and model (k of n), each with the setting.
     """
-    heads = {"measured": "measured, %", "counted": "by nodes down, %", "model": "k of n, %"}
+    heads = dict(zip(("measured", "counted", "model"), (title for title, _ in _AVAILABILITY.values()), strict=True))
     of = name.lower().replace("-", "")
     found: dict[str, str] = {}
     for suffix, run in pair.items():
-        table = availability(run, setup)
+        table = availability_shown(availability(run, setup))
         found |= {f"{short}_{of}_{suffix}": str(table[head].to_dict()["reads", name]) for short, head in heads.items()}
     return found
 
@@ -95,4 +105,9 @@ def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.Da
         for level in levels
     }  # fmt: skip
     heads = ["one data centre of 3", "two of 3", f"two of 3 that are up {PERCENT * region_up:g} % of the time"]
-    return (_MINUTES_A_YEAR * pd.DataFrame.from_dict(down, orient="index", columns=heads)).map(lambda m: f"{m:,.2g}")
+    return _MINUTES_A_YEAR * pd.DataFrame.from_dict(down, orient="index", columns=heads)
+
+
+def minutes_per_year_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `minutes_per_year` in words, to two digits."""
+    return formatted(table, ",.2g")

@@ -12,8 +12,8 @@ from cassbook.records import bench_results
 from cassbook.shown.tables import intervals
 
 
-def next_to_stress() -> pd.DataFrame:
-    """Return `bench_results.throughput_ratios` for readers: one row per (operation, level, threads)."""
+def next_to_stress_shown() -> pd.DataFrame:
+    """Return `bench_results.throughput_ratios` in words: one row per (operation, level, threads)."""
     ratios = bench_results.throughput_ratios().set_index(bench_results.POINT)
     titles = {
         "ours_per_s": "ours, 1/s",

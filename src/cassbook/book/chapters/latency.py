@@ -17,6 +17,7 @@ from cassbook.core.errors import LackingError
 from cassbook.latency import distributions, saturation, summaries, uncertainty
 from cassbook.latency.comparison import compare
 from cassbook.shown import rankings
+from cassbook.shown.tables import Format, formatted
 
 _COLUMNS = ["operation", "level", "threads", "ratio", "low", "high", "distinguishable"]
 
@@ -61,26 +62,58 @@ def average_slowdowns(sources: Sequence[Source]) -> pd.DataFrame:
 
 
 def saturation_points(sources: Sequence[Source]) -> pd.DataFrame:
-    """Return the threads from which more of them bring under 5 % more throughput, and the maximum, by source."""
+    """Return the threads from which more of them bring under 5 % more throughput, and the maximum, by source.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, level); columns (source, saturated_from_threads: infinite where saturation was not reached),
+        (source, max_throughput_per_s). NaN where a source has no such series.
+    """
     parts = {}
     for source in served(sources, needs.pure):
         table = saturation.saturation_table(source.level_stats).set_index(["operation", "level"])
-        shown = table["saturated_from_threads"].map("{:.0f}".format)
-        parts[source.label, "saturated from"] = shown.where(table["reached"], "not reached")
-        parts[source.label, "most, 1/s"] = table["max_throughput_per_s"].map("{:.0f}".format)
+        parts[source.label, "saturated_from_threads"] = table["saturated_from_threads"].where(table["reached"], np.inf)
+        parts[source.label, "max_throughput_per_s"] = table["max_throughput_per_s"]
     return pd.DataFrame(parts)
 
 
+def saturation_points_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `saturation_points` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "saturated_from_threads": ("saturated from", lambda n: f"{n:.0f}" if np.isfinite(n) else "not reached"),
+        "max_throughput_per_s": ("most, 1/s", ".0f"),
+    }
+    return _by_source(table, columns)
+
+
+def _by_source(table: pd.DataFrame, columns: Mapping[str, tuple[str, Format]]) -> pd.DataFrame:
+    """Words of a table whose columns are (source, name), by the title and the format of each name."""
+    words = formatted(table, {column: columns[column[1]][1] for column in table.columns})
+    return words.rename(columns={name: title for name, (title, _) in columns.items()}, level=1)
+
+
 def growth(sources: Sequence[Source], beyond_saturation: bool) -> pd.DataFrame:
-    """Return the verdict on 'exponential' against linear growth of latency, with the AICc difference, by source."""
+    """Return the verdict on 'exponential' against linear growth of latency, with the AICc difference, by source.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, level); columns (source, verdict), (source, aicc_difference: exponential less linear, NaN of
+        too few points).
+    """
     parts = {}
     for source in served(sources, needs.pure):
         table = saturation.growth_table(source.level_stats, beyond_saturation=beyond_saturation)
         table = table.set_index(["operation", "level"])
-        difference = table["exponential_aicc"] - table["linear_aicc"]
         parts[source.label, "verdict"] = table["verdict"]
-        parts[source.label, "AICc exp. - lin."] = difference.map("{:+.1f}".format).replace("+nan", "")
+        parts[source.label, "aicc_difference"] = table["exponential_aicc"] - table["linear_aicc"]
     return pd.DataFrame(parts)
+
+
+def growth_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `growth` in words."""
+    return _by_source(table, {"verdict": ("verdict", ""), "aicc_difference": ("AICc exp. - lin.", "+.1f")})
 
 
 def printed_slowdown(operation: str, level: str) -> int:

@@ -22,42 +22,51 @@ from cassbook.book.kernel_environment import PLOTLY_VARIABLE
 from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.core.units import US_PER_MS
-from cassbook.latency import (
-    mixing,
-    regression,
-)
+from cassbook.latency import mixing, regression
+from cassbook.shown.tables import formatted
 
 
 def winning_ranges(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
     """Return the thread ranges in which each setting is estimated fastest, share by share (what Fig. 6 shows as
-    areas).
+    areas): columns as of `mixing.DomainMap.ranges`.
     """
     needs.estimates(source, order)
     lowest, highest = source.level_stats["threads"].agg(["min", "max"])
     fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
-    ranges = mixing.domain_map(fits, np.arange(lowest, highest + 1), read_shares).ranges()
+    return mixing.domain_map(fits, np.arange(lowest, highest + 1), read_shares).ranges()
+
+
+def winning_ranges_shown(ranges: pd.DataFrame) -> pd.DataFrame:
+    """Return `winning_ranges` in words: one row per share of reads."""
     spans = ranges["threads_from"].map("{:.0f}".format) + "-" + ranges["threads_to"].map("{:.0f}".format)
-    text = (ranges["setting"] + ": " + spans).groupby(ranges["read_share"]).agg(", ".join)
-    text.index = pd.Index([f"{100 * share:.0f} %" for share in text.index], name="reads")
-    return text.to_frame("fastest, by threads")
+    words = (ranges["setting"] + ": " + spans).groupby(ranges["read_share"]).agg(", ".join)
+    return words.rename(_percent).rename_axis("reads").to_frame("fastest, by threads")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def saved_values(saved: pd.DataFrame, source: Source) -> dict[str, str]:
     """Return what the prose quotes of `speedup_summary`: at 10 % reads."""
     if source.label not in saved:
         raise LackingError(f"{source.label} has no estimates")
-    return {"saved": str(saved.loc["10 %", source.label])}
+    return {"saved": f"{saved.loc[0.1, source.label]:.1f}"}
 
 
 def speedup_summary(estimates: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the latency the best setting saves against always 1R-3W, in percent: mean over thread counts, by mix
-    and source; workloads with an estimate below zero are left out.
+    (index read_share) and source; workloads with an estimate below zero are left out.
     """
     columns = {}
     for label, df in estimates.items():
-        means = mixing.speedups(mixing.possible(df)).groupby("read_share")["speedup_percent"].mean()
-        columns[label] = means.set_axis([f"{100 * share:.0f} %" for share in means.index])
-    return pd.DataFrame(columns).rename_axis("reads").map("{:.1f}".format)
+        columns[label] = mixing.speedups(mixing.possible(df)).groupby("read_share")["speedup_percent"].mean()
+    return pd.DataFrame(columns)
+
+
+def speedup_summary_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `speedup_summary` in words."""
+    return formatted(table, ".1f").rename(_percent).rename_axis("reads")
 
 
 def _domain(source: Source, threads: np.ndarray, shares: np.ndarray, order: int) -> mixing.DomainMap:

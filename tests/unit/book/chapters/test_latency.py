@@ -130,3 +130,22 @@ def test_two_levels_are_compared_block_by_block_and_not_by_their_separate_prices
     of.run.slices = pd.DataFrame(columns=list(COLUMNS))
     assert price.between(of, "READ", "ALL", "QUORUM", "mean") == "0.50 [0.50, 0.50]"
     assert price.between(of, "WRITE", "ALL", "QUORUM", "mean") == price.UNMEASURED
+
+
+def test_saturation_and_growth_are_figures_by_source():
+    threads = [1, 2, 4, 8, 16, 32]
+    series = pd.DataFrame({"operation": "READ", "threads": threads})
+    saturated = series.assign(level="ONE", throughput_per_s=[100, 200, 400, 400, 400, 400])
+    growing = series.assign(level="ALL", throughput_per_s=[10.0 * n for n in threads])
+    stats = pd.concat([saturated, growing])
+    stats["latency_us"] = 100.0 + 50.0 * stats["threads"] + stats["threads"] % 3
+    made = Source("made")
+    made.__dict__["level_stats"] = stats
+    points = latency.saturation_points([made])
+    assert points["made", "saturated_from_threads"].to_dict() == {("READ", "ONE"): 4, ("READ", "ALL"): np.inf}
+    assert points["made", "max_throughput_per_s"].to_dict() == {("READ", "ONE"): 400, ("READ", "ALL"): 320}
+    assert latency.saturation_points_shown(points).to_numpy().tolist() == [["4", "400"], ["not reached", "320"]]
+    growth = latency.growth([made], beyond_saturation=False)
+    assert set(growth["made", "verdict"]) == {"linear"}
+    assert (growth["made", "aicc_difference"] > 0).all()
+    assert latency.growth_shown(growth).columns.tolist() == [("made", "verdict"), ("made", "AICc exp. - lin.")]
