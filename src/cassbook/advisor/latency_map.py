@@ -140,7 +140,7 @@ class LatencyMap:
             or does not support the percentile.
         """
         from cassbook.ingest.folder import open_run  # noqa: PLC0415 - an adviser in a service reads no logs
-        from cassbook.records.replications import answering  # noqa: PLC0415 - nor records of others
+        from cassbook.shown.replications import answering  # noqa: PLC0415 - nor records of others
 
         run = open_run(name_or_path)
         profile = run.manifest.get("profile", {})

@@ -53,7 +53,7 @@ def advise(
         from cassbook.records.calibration import CalibrationRun
 
         if replication not in {None, from_calibration.REPLICATION}:
-            from cassbook.records.replications import answering
+            from cassbook.shown.replications import answering
 
             raise InputError(
                 f"replication: {replication}; --nodes predicts for {from_calibration.REPLICATION}. "

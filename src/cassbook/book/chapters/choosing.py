@@ -65,7 +65,7 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
         Index `by`; columns (source, excess_percent: `Estimate` over blocks), (source, read_ratio), (source,
         write_ratio).
     """
-    columns = {}
+    columns: dict[tuple[str, str], pd.Series] = {}
     for label, parts in of_each(sources, lambda source: mix_excess.against_parts(source.cell_stats)).items():
         table = mix_excess.excess(parts, by)
         columns |= {(label, name): table[name] for name in _PARTS}
