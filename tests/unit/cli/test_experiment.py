@@ -25,6 +25,8 @@ def test_without_a_name_it_lists_the_catalogue():
 
 def test_what_is_wrong_is_said_in_a_line():
     for arguments, message in (
+        (["experiment", "faults-kill"], "'faults-kill' is a profile; use `faults --profile faults-kill`"),
+        (["experiment", "faults/kill"], "there is no 'faults/kill'"),
         (["experiment", "magic"], "experiment: there is no 'magic'; use one of staleness-three,"),
         (["experiment", "adviser-shift"], "experiment: it needs --map RUN; nothing was given"),
         (["experiment", "calibration", "--map", "quick-2.1.20"], "experiment: it needs nothing more; --map was given"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cassbook.core.errors import InputError
+from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, STUDY
 from cassbook.records.distance_experiments import DISTANCE_QUESTIONS
 
@@ -151,6 +152,8 @@ CATALOGUE: Catalogue = {
 def named(name: str, catalogue: Catalogue = CATALOGUE) -> Entry:
     """Find an experiment by its name; raise InputError if there is none."""
     if name not in catalogue:
+        if name.startswith("faults-") and (resource("profiles") / f"{name}.yaml").is_file():
+            raise InputError(f"experiment: {name!r} is a profile; use `faults --profile {name}`")
         raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
     return catalogue[name]
 
