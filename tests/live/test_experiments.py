@@ -78,9 +78,9 @@ def test_conditions_under_load(cluster):
     table = rows_of(experiment, cluster)
     by = table.set_index(["condition", "operation"])
     usual_ms = by["p50_ms"]
-    # Never sooner than the way there and back; a busy machine adds to it, but not as much again.
+    # Never sooner than the way there and back. A busy machine adds to it, and R1's snitch may then ask R2, 40 ms more.
     for asked, way_ms in {("one", "READ"): 20, ("all", "READ"): 120, ("farther", "UPDATE"): 80}.items():
-        assert 0.8 * way_ms < usual_ms[asked] < 2 * way_ms
+        assert 0.8 * way_ms < usual_ms[asked] < way_ms + 90
     assert ("each", "READ") not in by.index  # reads have no such level
     assert by.loc[("late", "READ"), "p99_ms"] > usual_ms["late", "READ"] + 100
     assert (table["n_ok"] > 0).all()
