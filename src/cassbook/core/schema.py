@@ -42,7 +42,7 @@ SAMPLES = pa.schema(
 CELLS: dict[str, str] = {
     "schema_version": "int64",
     "cell_id": "str",
-    "kind": "str",  # pure, mixed, workload, cold, paced; or one of `ASIDE`
+    "kind": "str",  # pure, mixed, workload, open, cold, paced; or one of `ASIDE`
     "workload": "str",  # YCSB's A to F or a name of the profile's; empty for pure and mixed cells
     "condition": "str",  # what was done before or during the cell: restarted_client, cold_pages, paused_node, ...
     "engine": "str",
@@ -52,7 +52,12 @@ CELLS: dict[str, str] = {
     "read_cl": "str",
     "write_cl": "str",
     "read_share": "float64",
-    "rate_per_s": "float64",  # intended rate of a paced cell or workload; NaN in a closed loop
+    "rate_per_s": "float64",  # intended rate under arrivals; NaN in a closed loop
+    "arrivals": "str",  # poisson or even; empty in a closed loop
+    "load_share": "float64",  # the rate as a share of what the group's weakest setting carries; NaN where not asked so
+    "own_share": "float64",  # the rate as a share of what this setting carries; NaN where that is not known
+    "carried_per_s": "float64",  # what this setting carried in this block before the group; NaN where not looked for
+    "carried_after_per_s": "float64",  # and what it carried after it
     "block": "int64",
     "repeat": "int64",
     "order": "int64",  # place in the block's random order
@@ -65,6 +70,12 @@ CELLS: dict[str, str] = {
     "slices": "int64",  # how many slices it had; 0 for a cell of its own
     "operations": "int64",  # all that were started, in every phase
     "errors": "str",  # "read_timeout:3;unavailable:1", empty if none
+    "n_due": "float64",  # requests due in what counts: ok + failed + in flight at the end + never sent; NaN if closed
+    "n_in_flight": "float64",  # of them, not answered when the cell ended
+    "n_unsent": "float64",  # of them, never sent
+    "n_waited": "float64",  # of them, due while all slots were taken
+    "late_p50_us": "float64",  # sent minus due, of requests that found a slot free; NaN if closed
+    "late_p99_us": "float64",
     "client_processes": "int64",
     "client_hosts": "float64",  # machines that they ran on; NaN where logs do not say
     "clock_bound_us": "float64",  # how well their clocks were known at the worst; NaN where there is one clock
@@ -82,9 +93,12 @@ CELLS: dict[str, str] = {
     "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
 }
 
-#: Kinds of cells that no table averages: a block's warm-up, kept as a series of its own, and what was measured a second
-#: time, for other processes or guests of the hypervisor had taken a part of the machine.
-ASIDE = WARM_UP, DISTURBED = ("warmup", "disturbed")
+#: Kinds of cells that no table averages: a block's warm-up, kept as a series of its own; what was measured a second
+#: time, for other processes or guests of the hypervisor had taken a part of the machine; trials of what a setting
+#: carries.
+ASIDE = WARM_UP, DISTURBED, TRIAL = ("warmup", "disturbed", "trial")
+#: The kind of cells under open arrivals at shares of capacity, or at the rates of a profile's `open`.
+OPEN = "open"
 
 #: Threads of a cell whose log does not say how many, and which no `logs.csv` describes.
 UNKNOWN_THREADS = 0
@@ -96,6 +110,16 @@ _BEFORE: dict[str, Any] = {
     "cell_group": "",
     "slices": 0,
     "rate_per_s": float("nan"),
+    "load_share": float("nan"),
+    "own_share": float("nan"),
+    "carried_per_s": float("nan"),
+    "carried_after_per_s": float("nan"),
+    "n_due": float("nan"),
+    "n_in_flight": float("nan"),
+    "n_unsent": float("nan"),
+    "n_waited": float("nan"),
+    "late_p50_us": float("nan"),
+    "late_p99_us": float("nan"),
     "client_processes": 1,
     "client_hosts": 1.0,
     "clock_bound_us": float("nan"),
@@ -146,10 +170,14 @@ class Mark(StrEnum):
     AGAIN = "again"  #: it was measured again, for the first time a client was lost, or the machine was not its own
     MACHINE = "machine"  #: others took a part of the machine meanwhile
     RELAY = "relay"  #: more went through the relay than it is stated to carry
+    LATE = "late"  #: requests left late by more than 5 % of its median
+    SLOTS = "slots"  #: requests were due while all slots were taken
+    NOT_CARRIED = "not_carried"  #: a trial showed that its setting does not carry the rate
+    DRIFT = "drift"  #: what its setting carries changed while its group was measured
 
 
 #: Marks of a cell in which the client is a part of what it measured.
-CLIENT_MARKS = frozenset({Mark.CLIENT, Mark.LAG})
+CLIENT_MARKS = frozenset({Mark.CLIENT, Mark.LAG, Mark.LATE})
 
 #: What each mark tells a reader, as a clause.
 EXPLAINED: dict[str, str] = {
@@ -166,6 +194,10 @@ EXPLAINED: dict[str, str] = {
     Mark.AGAIN: "it was measured again: the first time a client was lost, or others took a part of the machine",
     Mark.MACHINE: "other processes or guests of the hypervisor took more than 5 % of the machine meanwhile",
     Mark.RELAY: "more went through the relay than it is stated to carry",
+    Mark.LATE: "requests left late by more than 5 % of its median",
+    Mark.SLOTS: "more than 1 % of the requests were due while all slots were taken, so that the client held them back",
+    Mark.NOT_CARRIED: "its setting does not carry the rate, as a trial showed; nothing was measured",
+    Mark.DRIFT: "what its setting carries changed by more than 10 % while its group was measured",
 }
 
 
@@ -220,10 +252,12 @@ def read_cells(path: Path) -> pd.DataFrame:
         cells = pd.read_csv(path, dtype=CELLS, keep_default_na=False, na_values=numbers)
     except (OSError, ValueError) as error:  # pandas' own errors are kinds of ValueError
         raise InputError(f"{path}: is damaged ({error})") from None
-    missing = [name for name in CELLS if name not in cells.columns and name not in {*_BEFORE, "measured_s"}]
+    missing = [name for name in CELLS if name not in cells.columns and name not in {*_BEFORE, "measured_s", "arrivals"}]
     if missing:
         raise InputError(f"{path}: is damaged (no column {', '.join(missing)})")
     before = {name: value for name, value in _BEFORE.items() if name not in cells.columns}
+    if "arrivals" not in cells.columns:
+        before["arrivals"] = cells["rate_per_s"].notna().map({True: "even", False: ""}) if "rate_per_s" in cells else ""
     if "measured_s" not in cells.columns:
         before["measured_s"] = cells["steady_to_s"] - cells["steady_from_s"]
     return cells.assign(**before)[list(CELLS)]

@@ -23,9 +23,12 @@ class Cell:
     #: YCSB's preset ('A' to 'F') or the name of one of the profile's own; empty for pure and mixed cells.
     workload: str = ""
     condition: str = ""  # what was done before or during the cell; empty if nothing was
-    rate_per_s: float = float("nan")  # intended rate of a paced cell; NaN in a closed loop
+    rate_per_s: float = float("nan")  # intended rate; NaN in a closed loop, and at a share until capacity is known
     deployment: str = ""  # the profile's name for where the hosts are; empty if all are side by side
-    cell_group: str = ""  # cells of one group alternate in slices under one load; empty for a cell of its own
+    cell_group: str = ""  # cells of one group are measured in turn; empty for a cell of its own
+    arrivals: str = ""  # poisson or even; empty in a closed loop
+    load_share: float = float("nan")  # of what the weakest setting of its mix carries, for cells of kind `open`
+    own_share: float = float("nan")  # of what its own setting carries, for those of kind `open` that are alone
 
 
 Group = Sequence[Cell]
