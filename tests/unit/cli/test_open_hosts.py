@@ -71,9 +71,7 @@ def test_rates_are_measured_rising_and_no_capacity_is_looked_for(load):
 
 
 def test_shares_need_the_option(load):
-    with pytest.raises(
-        InputError, match=r"open.load_shares \(0.8, 0.4\) .* give rates_per_s .*--find-capacity"
-    ):
+    with pytest.raises(InputError, match=r"open.load_shares \(0.8, 0.4\) .* give rates_per_s .*--find-capacity"):
         profile_for(load(SHARES), Fake(), print)
     part = profile_for(load(SHARES), Fake(), print, find_capacity=True).open
     assert (part.rising, part.find_capacity, part.load_shares) == (True, True, [0.8, 0.4])
