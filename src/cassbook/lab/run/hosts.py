@@ -166,7 +166,10 @@ def open_load(profile: Profile) -> list[str]:
     beyond = "" if part.find_capacity else ", never above"
     bound = "" if part.bound_ms is None else f", or at a p99 above {open_cells.MOST_BOUNDS * part.bound_ms:g} ms"
     ends = f"a mix ends at {open_cells.MOST_FAILED:.0%} failed requests{bound}"
-    lines = [f"open arrivals: {rates}, in rising order{beyond}; {ends}"]
+    lines = [
+        f"open arrivals: {rates}, in rising order{beyond}; {ends}",
+        f"warm-ups: closed loops of at most {profile.warm_up.cap_s:g} s, in each block and before each mix",
+    ]
     if part.find_capacity:
         lines.append("--find-capacity: each setting is loaded until it carries no more, before the rates and after")
     return lines

@@ -5,8 +5,8 @@ import math
 import pytest
 import yaml
 
-from cassbook.lab.run import open_cells
-from cassbook.lab.run.cell import groups
+from cassbook.lab.run import ladder, open_cells
+from cassbook.lab.run.cell import groups, ladders
 from cassbook.lab.run.plan import alternation, forecast_s, group_seconds, left_out, parts, plan, rates_apart
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
@@ -177,3 +177,12 @@ def test_most_requests_of_a_cell(made):
     assert open_cells.most_requests(profile, one, 1000) == pytest.approx(500 * (12 + 3 * (2 + timeout_s)))
     share = opened(made())[0]
     assert open_cells.most_requests(made(), share, 1000) == pytest.approx(1000 * (12 + 3 * (2 + timeout_s)))
+
+
+def test_forecasts_and_ladders_agree_on_what_is_done(made):
+    names = ("GUESS_S", "TRIAL_S", "MOST_TRIALS", "MOST_FAILED", "MOST_BOUNDS")
+    assert [getattr(open_cells, name) for name in names] == [getattr(ladder, name) for name in names]
+    profile = made()
+    of_mixes = [of for of in ladders(groups(plan(profile)[0])) if of[0][0].kind == "open"]
+    assert len(of_mixes) == 4
+    assert all(len({cell.read_share for group in of for cell in group}) == 1 for of in of_mixes)
