@@ -104,7 +104,7 @@ class RunStore:
         if begun_with != now and not _same_profile(begun_with, profile):
             other = sorted(key for key in now if now[key] != begun_with.get(key))
             raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
-        if rates_apart(profile) and notes.get("fixed_rates") != profile.fixed_rates:
+        if rates_apart(profile) and notes.get("fixed_rates", "") != profile.fixed_rates:
             raise InputError(
                 f"{folder}: was begun by an earlier cassbook, which measured the settings of a fixed rate together; "
                 "each is measured by itself now, and a run does not mix the two; measure into a new folder"
