@@ -21,23 +21,16 @@ from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.slices import Alternation, Slices
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, During
+from cassbook.lab.run.open_cells import GUESS_S, MOST_BOUNDS, MOST_FAILED, MOST_TRIALS, TRIAL_S, rounds
 from cassbook.lab.run.processes import ClientProcesses
 from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns
 from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE
 from cassbook.profile.open import OpenSection, mix_name
 
-#: How long a closed loop guesses, and a trial lasts.
-GUESS_S, TRIAL_S = 10.0, 20.0
-#: A setting is tried at no more rates than this before its ladder, and again after it.
-MOST_TRIALS = 6
 #: Part of what a cluster answers under a growing backlog that it is tried at next, and the first step up where there is
 #: none; each further one is twice as large. A rate that is nearer to what is known to be carried is not tried.
 _BELOW, _ABOVE, _NEARER = 0.95, 1.15, 1.03
-#: More failures than this part are not carried; on a cluster that people depend on they end the ladder.
-MOST_FAILED = 0.01
-#: There so many times the bound at p99 end it too.
-MOST_BOUNDS = 10.0
 #: What a setting carries has drifted if it changed by more than this.
 DRIFT = 0.10
 _MARGIN = 1.05
@@ -282,9 +275,9 @@ class Ladder:
 
     def _in_turn(self, cells: list[Cell]) -> None:
         """Measure cells at one rate: in each round each has the same arrivals, operations and keys."""
-        rounds = max(math.ceil(self._part.measured_s / self._part.segment_s), 1)
-        order = balanced_order(len(cells), rounds, (*self._bench.seed, 2, cells[0].order))
-        counted_s = self._part.measured_s / rounds
+        count = rounds(self._part)
+        order = balanced_order(len(cells), count, (*self._bench.seed, 2, cells[0].order))
+        counted_s = self._part.measured_s / count
 
         def load(runner: Runner, path: Path) -> Measured:
             segments: list[Segment] = []
