@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from cassbook.core.schema import OPEN
+
 #: One row per slice of a cell.
 COLUMNS = (
     "cell_id",
@@ -34,9 +36,12 @@ _QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
 def rates_in_groups(cells: pd.DataFrame, slices: pd.DataFrame) -> pd.Series:
     """Return where cells at a fixed rate alternated, as in runs of earlier versions: a group then has one backlog.
 
+    Cells under open arrivals take turns too, but each begins with nothing in flight.
+
     `cells`: cell_id, and rate_per_s where any has a rate. `slices`: from `slice_statistics`.
     """
     paced = cells.get("rate_per_s", pd.Series(np.nan, cells.index)).notna()
+    paced &= cells.get("kind", pd.Series("", cells.index)) != OPEN
     return paced & cells["cell_id"].isin(slices["cell_id"])
 
 
