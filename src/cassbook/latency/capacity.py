@@ -186,6 +186,7 @@ def at_rates(cell_stats: pd.DataFrame) -> pd.DataFrame:
         return cell_stats.iloc[:0]
     healthy = cell_stats["condition"].isin(["", "healthy"])
     cells = without_aside(cell_stats[cell_stats["rate_per_s"].notna() & healthy])
+    cells = cells[~_marked(cells, Mark.STOPPED)]  # never begun
     nothing = pd.Series(np.nan, cells.index)
     share, own = (cells.get(name, nothing) for name in ("load_share", "own_share"))
     at_shares = share.notna().groupby([cells[key] for key in ("workload", "read_share", "kind")]).transform("any")

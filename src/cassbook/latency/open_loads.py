@@ -419,7 +419,8 @@ class OpenLoads:
         cells, weakest = self._of(mix), self.weakest_per_s(mix)
         if of_capacity is not None:
             self._check_share(mix, of_capacity)
-            asked = {block: of_capacity * per_s for block, per_s in weakest.items()}
+            asked = {block: self._rate_at(cells[cells["block"] == block], of_capacity, weakest[block])
+                     for block in weakest}  # fmt: skip
         else:
             asked = dict.fromkeys(weakest, self._checked_rate(mix, float(rate_per_s or 0)))
         found = self._capacities(cells, bound_ms)
@@ -468,13 +469,20 @@ class OpenLoads:
                 "what the weakest setting carries; measure at that share"
             )
 
+    @staticmethod
+    def _rate_at(block: pd.DataFrame, share: float, weakest_per_s: float) -> float:
+        """Return the rate of a share in one block: as it was sent, rounded, where it was measured."""
+        there = block.loc[(block["load_share"] - share).abs() <= _SAME, "rate_per_s"]
+        return float(there.iloc[0]) if len(there) else share * weakest_per_s
+
     def _checked_rate(self, mix: Mix, rate_per_s: float) -> float:
         low, high = self.range_per_s(mix)
         if not low * (1 - _SAME) <= rate_per_s <= high * (1 + _SAME):
             there = f"{low:.4g} to {high:.4g} a second" if low <= high else "no rate in common"
+            else_ = ", or take a share with --of-capacity" if self.shares(mix) else ""
             raise LackingError(
                 f"rate: {rate_per_s:g} a second is outside what every block of {self.name} measured, {there}; measure "
-                "at that rate, or take a share with --of-capacity"
+                f"at that rate{else_}"
             )
         return rate_per_s
 
