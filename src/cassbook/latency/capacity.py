@@ -262,7 +262,7 @@ def _capacity(cells: pd.DataFrame, bound_ms: float, by: str, left_out_per_s: tup
         left_out_per_s, ";".join(marks), str(kind), tops,
         tuple(float(share) for share in np.unique(cells["load_share"].dropna())),
         over_blocks(np.array(by_block) / weakest, np.array(tops) / weakest, verdict),
-        tuple(np.array(by_block) / weakest), CLIENT if limited else "",
+        () if np.isnan(weakest).all() else tuple(map(float, by_block / weakest)), CLIENT if limited else "",
     )  # fmt: skip
 
 
@@ -317,22 +317,25 @@ def ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:
 
     `block`: of `at_rates`. `bound_ms`: infinite where there is none.
     """
-    column, share = response_column(by), SHARES.get(by, _MEAN_SHARE)
+    share = SHARES.get(by, _MEAN_SHARE)
+    rates, figures_ms = block["rate_per_s"].to_numpy(float), block[response_column(by)].to_numpy(float) / 1e3
+    due, n_ok = _due(block).to_numpy(float), block["n_ok"].to_numpy(float)
+    is_open = (block["kind"] == OPEN).to_numpy()
+    own_marks = [frozenset(str(marks).split(";")) - {""} for marks in block["marks"]]
     rungs = []
-    for rate in np.unique(block["rate_per_s"]):
-        cells = block[block["rate_per_s"] == rate]
-        figure_ms = float(cells[column].max()) / 1e3 if cells[column].notna().all() else np.inf
-        due = _due(cells)
+    for rate in np.unique(rates):
+        at = np.flatnonzero(rates == rate)
+        marks = frozenset().union(*(own_marks[place] for place in at))
+        figure_ms = np.inf if np.isnan(figures_ms[at]).any() else float(figures_ms[at].max())
         reasons = {
-            NOT_CARRIED: bool(_marked(cells, Mark.NOT_CARRIED).any()),
-            UNSENT: bool(_marked(cells, Mark.RATE).any()),
-            FAILED: bool((due - cells["n_ok"] > (1 - share) * due).any()),
+            NOT_CARRIED: Mark.NOT_CARRIED in marks,
+            UNSENT: Mark.RATE in marks,
+            FAILED: bool((due - n_ok > (1 - share) * due)[at].any()),
             EMPTY: figure_ms == np.inf,
             LATE: figure_ms > bound_ms,
         }
-        marks = frozenset(mark for one in cells["marks"] for mark in str(one).split(";") if mark)
         missed_by = next((reason for reason, holds in reasons.items() if holds), "")
-        if missed_by not in {"", NOT_CARRIED} and (cells["kind"] == OPEN).any() and marks & CLIENT_MARKS:
+        if missed_by not in {"", NOT_CARRIED} and is_open[at].any() and marks & CLIENT_MARKS:
             missed_by = CLIENT  # it only adds to a response time: what keeps a bound in spite of it keeps it
         rungs.append(Rung(float(rate), figure_ms, missed_by, marks))
     return rungs

@@ -18,6 +18,7 @@ from cassbook.latency.open_loads import (
     BREAKS,
     CARRIES_LESS,
     KEEPS,
+    NOT_KNOWN,
     OUTSIDE,
     TOO_FEW,
     OpenAdvice,
@@ -75,7 +76,9 @@ def lines(advice: OpenAdvice, weak: bool = False) -> list[str]:
 
 
 def _indent(line: str) -> str:
-    return _MARGIN if line.startswith("  ") and not line.startswith(_MARGIN) else f"{_MARGIN}  "
+    if not line.startswith("  "):
+        return "    "
+    return f"{_MARGIN}  " if line.startswith(_MARGIN) else _MARGIN
 
 
 def _load(advice: OpenAdvice) -> str:
@@ -125,7 +128,7 @@ def _unknown(advice: OpenAdvice, choice: OpenChoice) -> str:
         low, high = choice.measured_per_s
         there = f"{low:.0f} to {high:.0f} a second in every cluster start" if low <= high else "no rate in common"
         ended = "; its curve ends by the client" if choice.ended_by else ""
-        return f"not known: measured {there}{ended}{some}"
+        return f"not known{some.replace(',', '')}: it has {there}{ended}"
     why = " or ".join(_WHY[reason] for reason in choice.lacking)
     return f"{'breaks it' if choice.verdict == BREAKS else 'not known'}: {why}{some}"
 
@@ -140,7 +143,7 @@ def _bound(choice: OpenChoice) -> str:
     over = f"; over it in {choice.over_bound} of {len(choice.blocks)} cluster starts" if choice.over_bound else ""
     if np.isnan(figure.low):
         starts = counted(figure.n or 0, "cluster start")
-        what = choice.verdict if choice.verdict == KEEPS else "breaks" if not choice.within else choice.verdict
+        what = choice.verdict if choice.verdict in {KEEPS, BREAKS} else "not known to keep"
         return f"{what} {bound} (no interval: {starts}){over}"
     if choice.verdict == KEEPS:
         return f"keeps {bound} with its whole interval{over if choice.over_bound else ''}"
@@ -213,8 +216,10 @@ def _nothing(advice: OpenAdvice) -> str:
     if not any(choice.known for choice in advice.surviving):
         return f"nothing is recommended: of none that {survivors} the response time is known at this load"
     best = next(choice for choice in advice.surviving if choice.known)
+    undecided = any(choice.verdict == NOT_KNOWN for choice in advice.surviving)
+    keeps = "is known at 95 % to keep" if undecided else "keeps"
     return (
-        f"nothing is recommended: none that {survivors} keeps {advice.bound_ms:g} ms; nearest is {best.setting.name} "
+        f"nothing is recommended: none that {survivors} {keeps} {advice.bound_ms:g} ms; nearest is {best.setting.name} "
         f"with {best.response_us.value / 1e3:.2f} ms"
     )
 
