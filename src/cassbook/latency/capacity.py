@@ -239,7 +239,8 @@ def supported(cells: pd.DataFrame, by: str, name: str) -> pd.Series:
 
 def _capacity(cells: pd.DataFrame, bound_ms: float, by: str, left_out_per_s: tuple[float, ...]) -> Capacity:
     blocks = [block for _, block in cells.groupby("block")]
-    ladders = [_until_the_client(ladder(block, bound_ms, by)) for block in blocks]
+    whole = [ladder(block, bound_ms, by) for block in blocks]
+    ladders = [_until_the_client(one) for one in whole]
     by_block = tuple(_crossing(one, bound_ms) for one in ladders)
     tops = tuple(one[-1].rate_per_s for one in ladders)
     rates = tuple(float(rate) for rate in np.unique(cells["rate_per_s"]))
@@ -252,10 +253,7 @@ def _capacity(cells: pd.DataFrame, bound_ms: float, by: str, left_out_per_s: tup
     within = cells[cells["rate_per_s"] <= _highest(by_block, rates)]
     marks = sorted({mark for marks in within["marks"] for mark in str(marks).split(";") if mark})
     workload, read_share, read_cl, write_cl, threads, kind = (cells[key].iloc[0] for key in _KEYS)
-    limited = kind == OPEN and any(
-        (np.isinf(rate) and _by_client(block)) or one[0].missed_by == CLIENT
-        for rate, one, block in zip(by_block, ladders, blocks, strict=True)
-    )
+    limited = kind == OPEN and any(map(_by_client, whole, by_block))
     return Capacity(
         str(workload), float(read_share), str(read_cl), str(write_cl), int(threads), verdict,
         over_blocks(by_block, tops, verdict), by_block, nearest, nearest_ms, ";".join(sorted(reasons)), rates,
@@ -281,10 +279,12 @@ def weakest_per_s(cells: pd.DataFrame) -> float:
     return float((cells["rate_per_s"] / cells["load_share"]).median())
 
 
-def _by_client(block: pd.DataFrame) -> bool:
-    """Whether the client is a part of the highest rate of a block."""
-    top = block.loc[block["rate_per_s"].idxmax(), "marks"]
-    return not CLIENT_MARKS.isdisjoint(str(top).split(";"))
+def _by_client(rungs: list[Rung], capacity_per_s: float) -> bool:
+    """Whether it is the client that ends the ladder of one block, before the bound is missed."""
+    if rungs[0].missed_by == CLIENT:
+        return True
+    ends = rungs[-1].marks & CLIENT_MARKS or any(rung.missed_by == CLIENT for rung in rungs)
+    return bool(np.isinf(capacity_per_s) and ends)
 
 
 def _until_the_client(rungs: list[Rung]) -> list[Rung]:

@@ -214,7 +214,9 @@ def _nothing(advice: OpenAdvice) -> str:
             f"{name} may, more blocks would tell"
         )
     if not any(choice.known for choice in advice.surviving):
-        return f"nothing is recommended: of none that {survivors} the response time is known at this load"
+        if all(choice.verdict == CARRIES_LESS for choice in advice.surviving):
+            return f"nothing is recommended: no strong setting that {survivors} carries the load"
+        return f"nothing is recommended: no strong setting that {survivors} has a known response time at this load"
     best = next(choice for choice in advice.surviving if choice.known)
     undecided = any(choice.verdict == NOT_KNOWN for choice in advice.surviving)
     keeps = "is known at 95 % to keep" if undecided else "keeps"

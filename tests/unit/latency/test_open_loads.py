@@ -132,7 +132,7 @@ def test_mixes_are_found_by_share_of_reads_or_name():
 
 
 def test_verdicts_go_by_the_whole_interval():
-    """At 1,000 a second blocks differ; p99 of QUORUM/QUORUM is 2.2 to 3.0 ms, its interval 1.8 to 3.5."""
+    """At 1,000 a second blocks differ; p99 of QUORUM/QUORUM is 2.2 to 3.0 ms, its interval 1.7 to 3.7."""
     quorum = by_name(loads().advise(HALF, rate_per_s=1000.0))["2R-2W"].response_us
     for bound_us, verdict in ((1.05 * quorum.high, KEEPS), (1.05 * quorum.value, NOT_KNOWN), (0.95 * quorum.value,
                               NOT_KNOWN), (0.95 * quorum.low, BREAKS)):  # fmt: skip
