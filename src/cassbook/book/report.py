@@ -35,7 +35,7 @@ from cassbook.shown import faults as shown_faults
 from cassbook.shown import rankings
 from cassbook.shown import results as shown_results
 from cassbook.shown.dead_replicas import dead_replicas, stops
-from cassbook.shown.tables import intervals
+from cassbook.shown.tables import intervals, three_digits
 
 #: Tables of more rows are folded.
 _LONG = 30
@@ -274,7 +274,7 @@ def _differences(shown: pd.DataFrame, labels: tuple[str, str]) -> pd.DataFrame:
     table["figure"] = [name for _, name in figure_of]
     for label, side in zip(labels, ("first", "second"), strict=True):
         values = zip(shown[f"{side}_value"], figure_of, strict=True)
-        table[label] = [shown_results.three_digits(value * scale) for value, (scale, _) in values]
+        table[label] = [three_digits(value * scale) for value, (scale, _) in values]
     table["ratio"] = intervals(shown, ".2f", "ratio", "ratio_low", "ratio_high")
     return table.assign(differs=[shown_comparison.verdict(row) for row in shown.to_dict("records")])
 
