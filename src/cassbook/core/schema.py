@@ -173,6 +173,7 @@ class Mark(StrEnum):
     LATE = "late"  #: requests left late by more than 5 % of its median
     SLOTS = "slots"  #: requests were due while all slots were taken
     NOT_CARRIED = "not_carried"  #: a trial showed that its setting does not carry the rate
+    STOPPED = "stopped"  #: its ladder had ended at a lower rate
     DRIFT = "drift"  #: what its setting carries changed while its group was measured
 
 
@@ -197,6 +198,7 @@ EXPLAINED: dict[str, str] = {
     Mark.LATE: "requests left late by more than 5 % of its median",
     Mark.SLOTS: "more than 1 % of the requests were due while all slots were taken, so that the client held them back",
     Mark.NOT_CARRIED: "its setting does not carry the rate, as a trial showed; nothing was measured",
+    Mark.STOPPED: "its ladder had ended at a lower rate, for failures or far too long responses; nothing was measured",
     Mark.DRIFT: "what its setting carries changed by more than 10 % while its group was measured",
 }
 

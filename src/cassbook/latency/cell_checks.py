@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cassbook.core.schema import CLIENT_MARKS, WARM_UP, Mark
+from cassbook.core.schema import CLIENT_MARKS, OPEN, WARM_UP, Mark
 
 #: Little's law: throughput x mean latency should be the threads; more than this away is marked and shown.
 LITTLE_TOLERANCE = 0.05
@@ -24,11 +25,42 @@ LAG_SHARE = 0.05
 OTHERS_SHARE = 0.05
 #: A paced cell in which fewer requests left than this part of its rate did not have that rate.
 RATE_SHARE = 0.95
+#: More than this part of what was due found no slot: the client held it back.
+WAITED_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What became of the requests that were due in an open loop's steady window, but for the answered ones."""
+
+    n_due: int
+    n_in_flight: int  # when the loop ended
+    n_unsent: int
+    n_waited: int  # were due while all slots were taken
+    late_s: np.ndarray  # by how much those left late that found a slot free, in seconds
+
+    @classmethod
+    def sum(cls, parts: Sequence[Due]) -> Due | None:
+        """Add up what several loops, or one in turn, had to send; None for none."""
+        if not parts:
+            return None
+        counts = (
+            sum(getattr(part, name) for part in parts) for name in ("n_due", "n_in_flight", "n_unsent", "n_waited")
+        )
+        return cls(*counts, np.concatenate([part.late_s for part in parts]))
 
 
 def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
-    """Return how many requests of a cell's own left a second in its steady window, in every phase they count to."""
+    """Return how many requests of a cell's own left a second in its steady window, in every phase they count to.
+
+    Of one in turn with others: how many a second of those that were due in what counts left within 5 % of a segment.
+    """
     started_s = samples["started_s"]
+    if row["kind"] == OPEN:
+        steady = _of_phases(samples, "steady")
+        late_s = steady["started_s"].to_numpy() - steady["intended_s"].to_numpy()
+        soon = (1 - RATE_SHARE) * row["measured_s"] / max(row["slices"], 1)
+        return float(np.count_nonzero(late_s <= soon) / row["measured_s"])
     within = pc.and_(pc.greater_equal(started_s, row["steady_from_s"]), pc.less(started_s, row["steady_to_s"]))
     return float((pc.sum(within).as_py() or 0) / (row["steady_to_s"] - row["steady_from_s"]))
 
@@ -45,16 +77,16 @@ def errors_by_kind(samples: pa.Table) -> str:
 
 
 def check_cell(
-    samples: pa.Table, row: dict[str, Any], marks: list[str], load: pa.Table | None = None
+    samples: pa.Table, row: dict[str, Any], marks: list[str], load: pa.Table | None = None, due: Due | None = None
 ) -> dict[str, Any]:
     """Little's law, the rate, the client's share and its lag over the steady window, and the marks they earn.
 
     `samples`: the cell's samples. `load`: those of all cells that it alternated with, its own among them: Little's law
     and the client's time are of the load that was never broken off. A rate is the cell's own; cells at fixed rates do
     not alternate. `row`: its row so far; `client_cpu_s` is turned into microseconds an operation. `marks`: marks it has
-    already.
+    already. `due`: what was due in an open loop.
 
-    Keys: `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
+    Keys: `little_ratio`, `client_cpu_us_per_op`, `marks` and the columns of what was due, to be merged into the row.
     """
     load = samples if load is None else load
     if disturbed(row):
@@ -64,6 +96,9 @@ def check_cell(
     paced = not math.isnan(row["rate_per_s"])
     if paced and sent_per_s(samples, row) < RATE_SHARE * row["rate_per_s"]:
         marks.append(Mark.RATE)
+    columns = {} if due is None else _due_columns(due)
+    if due is not None and due.n_waited > WAITED_SHARE * due.n_due:
+        marks.append(Mark.SLOTS)
     ratio = cpu_us = float("nan")
     if steady.num_rows:
         window_s = row["steady_to_s"] - row["steady_from_s"]
@@ -78,6 +113,8 @@ def check_cell(
             marks.append(Mark.CLIENT)
         if row["loop_lag_us"] > LAG_SHARE * pc.mean(steady["latency_us"]).as_py():
             marks.append(Mark.LAG)
+        if columns.get("late_p50_us", 0.0) > LAG_SHARE * pc.quantile(steady["latency_us"])[0].as_py():
+            marks.append(Mark.LATE)
     elif row["kind"] != WARM_UP:
         marks.append(Mark.EMPTY)
     del row["client_cpu_s"]
@@ -85,7 +122,16 @@ def check_cell(
         "little_ratio": round(ratio, 4),
         "client_cpu_us_per_op": round(cpu_us, 2),
         "marks": ";".join(marks),
+        **columns,
     }
+
+
+def _due_columns(due: Due) -> dict[str, float]:
+    late_us = np.quantile(due.late_s, [0.5, 0.99]) * 1e6 if len(due.late_s) else np.full(2, np.nan)
+    return {
+        "n_due": due.n_due, "n_in_flight": due.n_in_flight, "n_unsent": due.n_unsent, "n_waited": due.n_waited,
+        "late_p50_us": round(float(late_us[0]), 1), "late_p99_us": round(float(late_us[1]), 1),
+    }  # fmt: skip
 
 
 def _of_phases(samples: pa.Table, *phases: str) -> pa.Table:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from cassbook.core.schema import OPEN
+
 #: One row per slice of a cell.
 COLUMNS = (
     "cell_id",
@@ -27,6 +29,8 @@ COLUMNS = (
     "p95_us",
     "p99_us",
     "throughput_per_s",
+    "response_us",  # mean from when requests were due, where they arrive by themselves
+    "response_p99_us",
 )
 _QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
 
@@ -34,19 +38,27 @@ _QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
 def rates_in_groups(cells: pd.DataFrame, slices: pd.DataFrame) -> pd.Series:
     """Return where cells at a fixed rate alternated, as in runs of earlier versions: a group then has one backlog.
 
-    `cells`: cell_id, and rate_per_s where any has a rate. `slices`: from `slice_statistics`.
+    Cells of kind `open` are in turn with nothing in flight between them, and none of these. `cells`: cell_id, and kind
+    and rate_per_s where any has a rate. `slices`: from `slice_statistics`.
     """
     paced = cells.get("rate_per_s", pd.Series(np.nan, cells.index)).notna()
+    if "kind" in cells:
+        paced &= cells["kind"] != OPEN
     return paced & cells["cell_id"].isin(slices["cell_id"])
 
 
 def slice_statistics(
-    samples: pd.DataFrame, cells: Sequence[str], order: Sequence[int], guard_s: float, counted_s: float, from_s: float
+    samples: pd.DataFrame,
+    cells: Sequence[str],
+    order: Sequence[int],
+    guard_s: float,
+    counted_s: float,
+    begun_s: Sequence[float],
 ) -> pd.DataFrame:
-    """Statistics of every slice of a group of cells that alternated.
+    """Statistics of every slice of a group of cells that alternated, or were measured in turn.
 
     `samples`: of the group, columns `schema.SAMPLES`; those of phase steady count. `cells`: identifiers, by variant.
-    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice. `from_s`: when the first began, in seconds
+    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice. `begun_s`: when each began, in seconds
     since the run began.
 
     Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is
@@ -55,7 +67,9 @@ def slice_statistics(
     steady = samples[samples["phase"] == "steady"]
     ok = steady[steady["outcome"] == "ok"]
     numbers = np.arange(len(order))
-    by_slice = ok.groupby(ok["slice"].astype("int64"))["latency_us"]
+    of_slice = ok["slice"].astype("int64")
+    by_slice = ok.groupby(of_slice)["latency_us"]
+    response = (ok["latency_us"] + (ok["started_s"] - ok["intended_s"]) * 1e6).groupby(of_slice)
     n_ok = by_slice.size().reindex(numbers, fill_value=0).to_numpy()
     n_all = steady["slice"].astype("int64").value_counts().reindex(numbers, fill_value=0).to_numpy()
     names = [cells[variant] for variant in order]
@@ -64,7 +78,7 @@ def slice_statistics(
         "slice": numbers,
         "round": numbers // len(cells),
         "after": ["", *names[:-1]],
-        "from_s": np.round(from_s + numbers * (guard_s + counted_s), 6),
+        "from_s": np.round(begun_s, 6),
         "guard_s": round(guard_s, 6),
         "counted_s": round(counted_s, 6),
         "n_ok": n_ok,
@@ -72,5 +86,7 @@ def slice_statistics(
         "latency_us": by_slice.mean().reindex(numbers).round(1).to_numpy(),
         **{name: by_slice.quantile(share).reindex(numbers).to_numpy() for name, share in _QUANTILES.items()},
         "throughput_per_s": np.round(n_ok / counted_s, 1),
+        "response_us": response.mean().reindex(numbers).round(1).to_numpy(),
+        "response_p99_us": response.quantile(0.99).reindex(numbers).round(1).to_numpy(),
     }
     return pd.DataFrame(columns)[list(COLUMNS)]

@@ -17,11 +17,13 @@ from typing import Any
 
 from cassbook.core import schema
 from cassbook.lab.load import wire
+from cassbook.lab.load.arrivals import Arrivals
 from cassbook.lab.load.lag import LagProbe
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.slices import AlternatingTurns, Alternation, Pilot, Turns
 from cassbook.lab.load.ycsb import UPDATE, Request
+from cassbook.latency.cell_checks import Due
 
 _POLL_S = 0.02
 _HOUSEKEEPING_S = 0.5
@@ -43,7 +45,7 @@ class Bound:
 
     With neither, there is no steady phase: it ends when the requests run out, or when `until`, asked every few
     milliseconds with the number of operations done, says so. With an `alternation` steady load lasts for all of its
-    slices, whose lengths the loop finds out.
+    slices, whose lengths the loop finds out. With `arrivals` the loop is open, and ends `steady_s` after `ramp_s`.
     """
 
     ramp_s: float = 0.0
@@ -51,6 +53,7 @@ class Bound:
     operations_per_thread: int | None = None
     until: Callable[[int], bool] | None = None
     alternation: Alternation | None = None
+    arrivals: Arrivals | None = None
 
     @property
     def endless(self) -> bool:
@@ -77,6 +80,7 @@ class Outcome:
     operations: int  # all that were finished
     #: Mean delay of the event loop over the steady window, in microseconds; NaN where there was none.
     loop_lag_us: float = float("nan")
+    due: Due | None = None  # None in a closed loop
 
 
 class Slot:
@@ -121,8 +125,7 @@ class Slot:
             loop.fall_idle(self)
             return
         try:
-            self.operation = next(loop.operations)
-            self.request = next(loop.requests[self.operation])
+            self.operation, self.request = loop.next_request()
         except StopIteration:
             loop.fall_idle(self)
             return
@@ -130,12 +133,8 @@ class Slot:
             loop.fail(error)
             return
         self.left -= 1
-        self.slice, self.prefixes = loop.turns.at(self._begins(at))
+        self.slice, self.prefixes = loop.turns.at(_clock() if at is None else at)
         self._submit(self.operation, self.request, at)
-
-    def _begins(self, at: float | None) -> float:
-        """Moment that decides whose turn it is."""
-        return _clock() if at is None else at
 
     def _submit(self, operation: int, request: Request, at: float | None, first: bool = True) -> None:
         loop = self._loop
@@ -183,7 +182,7 @@ class Slot:
         ticket = self.ticket
         if ticket and self.started < before:
             self._connection.forget(self._stream)
-            self._give_up(ticket, schema.CLIENT_TIMEOUT, Slot.send)
+            self._give_up(ticket, schema.CLIENT_TIMEOUT, lambda slot: slot.send())
 
     def _give_up(self, ticket: list[bool], outcome: int, then: Callable[[Slot], None]) -> None:
         now = _clock()
@@ -208,8 +207,6 @@ class ClosedLoop:
     and returns the largest of all: the latency that determines slices. `variants` are the prefixes that alternate, if
     the bound asks for it; `prefixes` alone unless they are set.
     """
-
-    slot = Slot
 
     def __init__(
         self,
@@ -239,6 +236,11 @@ class ClosedLoop:
         self._failure: Exception | None = None
         self._all_idle = threading.Event()
         self._turn = 0
+
+    def next_request(self) -> tuple[int, Request]:
+        """Return what the next request is; StopIteration if there are no more."""
+        operation = next(self.operations)
+        return operation, next(self.requests[operation])
 
     def turn(self, among: int) -> int:
         """Next of several connections to a node."""
@@ -298,8 +300,9 @@ class ClosedLoop:
     def _run(self, bound: Bound, window: Window) -> Outcome:
         left = float(bound.operations_per_thread or "inf")
         begun = _clock()
-        self._slots = [self.slot(self, left) for _ in range(self.threads)]
-        self._start()
+        self._slots = [Slot(self, left) for _ in range(self.threads)]
+        for slot in self._slots:
+            slot.send()
         if bound.endless:
             until = bound.until or (lambda done: False)
             self._wait_until(lambda: until(self._done()))
@@ -346,10 +349,6 @@ class ClosedLoop:
             self.record = record
             slowest_s = max(slowest_s, pilot.p95_s(_clock() - begun))
         return slowest_s
-
-    def _start(self) -> None:
-        for slot in self._slots:
-            slot.send()
 
     def oldest(self) -> float:
         """When the oldest request in flight began; infinite where there is none."""

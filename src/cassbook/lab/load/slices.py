@@ -52,6 +52,10 @@ class Slices:
         """Seconds that count of a variant."""
         return self.counted_s * self.order.count(variant)
 
+    def begun_s(self, first_s: float) -> list[float]:
+        """Return when each begins, if the first one does at a moment."""
+        return [first_s + place * self.length_s for place in range(len(self.order))]
+
 
 @dataclass(frozen=True, slots=True)
 class Alternation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from cassandra.cluster import Session
 
 from cassbook.core.errors import LaboratoryError
-from cassbook.core.schema import DISTURBED, WARM_UP, Mark
+from cassbook.core.schema import DISTURBED, SAMPLES, TRIAL, WARM_UP, Mark
 from cassbook.core.words import counted
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.connect import connect
+from cassbook.lab.load.arrivals import even
 from cassbook.lab.load.lag import clock_resolution_ns
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import write_samples
@@ -29,9 +30,11 @@ from cassbook.lab.run.circumstances import now
 from cassbook.lab.run.client import Client, Place
 from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.lab.run.distance import Seen, Watch
+from cassbook.lab.run.ladder import Ladder, LadderBench, Load, Measured, together
 from cassbook.lab.run.plan import alternation
 from cassbook.lab.run.processes import ClientProcesses, LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
+from cassbook.lab.run.segments import Segments
 from cassbook.lab.run.store import RunStore, of_cell
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.latency.cell_checks import (
@@ -247,7 +250,7 @@ class Block:
         cell_id = f"b{block}-s{self._start.number}-warmup"
         cell = Cell(cell_id, WARM_UP, rule.threads, "QUORUM", "QUORUM", 0.5, block, block, -1)
         warm = WarmUp(rule)
-        self._run([cell], Bound(until=warm))
+        self._run([cell], together([cell], Bound(until=warm)))
         self._previous = [cell]
         self._notes["warm_up"] = {
             "ended": warm.reason,
@@ -265,12 +268,50 @@ class Block:
             conditions.measure(cell, self._bench(), self._previous, marks)
         else:
             turns = alternation(self._profile, group)
-            own = Bound(load.ramp_s, load.steady_s, load.operations_per_thread)
+            own = Bound(load.ramp_s, load.steady_s, load.operations_per_thread, arrivals=even(cell.rate_per_s))
             bound = Bound(load.ramp_s, alternation=turns) if turns else own
-            if self._run(group, bound, marks, again=self._again_left > 0) == DISTURBED:
-                self._previous = group
-                self._run(group, bound, [*self._drained(), Mark.AGAIN])
+            self._recorded(group, together(group, bound), marks)
         self._previous = group
+
+    def measure_ladder(self, of_mix: Sequence[Group], done: Callable[[Group], None]) -> None:
+        """Measure the groups of an open mix, and what its settings carry before and after; `done` hears of each."""
+        part, first = self._profile.open, of_mix[0][0]
+        assert part is not None  # noqa: S101 - the cells come from it
+        if first.workload:
+            self._load_workload(first.workload)
+        seed, warm_up_s = (self._profile.seed, first.block, 5, first.order), self._profile.warm_up.cap_s
+        bench = LadderBench(
+            part, seed, warm_up_s, self._start.number, self._recorded, self._drained_after, self._absent,
+            self._store.amend, self._log,
+        )  # fmt: skip
+        Ladder(of_mix, bench).measure(done)
+
+    def _recorded(self, group: Group, load: Load, marks: Sequence[str]) -> Measured:
+        """Run and record a group of a ladder; once more, if others had a part of the machine in cells that count."""
+        again = self._again_left > 0 and group[0].kind != TRIAL
+        kind, measured = self._run(group, load, marks, again)
+        if kind == DISTURBED:
+            _, measured = self._run(group, load, [*self._drained_after(group), Mark.AGAIN])
+        self._previous = group
+        return measured
+
+    def _drained_after(self, group: Group) -> list[str]:
+        """Wait for what a group left; a mark where it did not go."""
+        self._previous = group
+        return self._drained()
+
+    def _absent(self, cell: Cell, mark: str) -> None:
+        """Record a cell that is not measured, with the mark that says why."""
+        write_samples(SAMPLES.empty_table(), self._store.sample_path(cell.cell_id))
+        at = round(time.perf_counter() - self._store.epoch, 6)
+        own = {name: getattr(cell, name) for name in Cell.__slots__}
+        nothing = dict.fromkeys(("n_due", "n_in_flight", "n_unsent", "n_waited", "measured_s"), 0.0)
+        common = {
+            "engine": self._profile.engine, "deployment": self._cluster.deployment,
+            "cluster_start": self._start.cluster_start, "started_s": at, "ended_s": at, "slices": 0, "operations": 0,
+            "errors": "", "client_processes": self._profile.load.client_processes, "marks": mark,
+        }  # fmt: skip
+        self._store.finish_cell(own | nothing | common)
 
     def _drained(self) -> list[str]:
         """Wait for what the last group left; a mark where it did not go."""
@@ -281,56 +322,52 @@ class Block:
         return conditions.Bench(
             self._profile, self._cluster, store.notes, store.epoch, table,
             lambda: self._cluster.flush(self._session, table),
-            self._runners.reconnect, self._runners.renew, self._run,
+            self._runners.reconnect, self._runners.renew,
+            lambda group, bound, marks, during: self._run(group, together(group, bound, during), marks),
         )  # fmt: skip
 
-    def _run(
-        self,
-        group: Group,
-        bound: Bound,
-        marks: list[str] | None = None,
-        during: conditions.During | None = None,
-        again: bool = False,
-    ) -> str:
-        """Run a group, with what happens `during` it, and write its samples, then its rows.
+    def _run(self, group: Group, load: Load, marks: Sequence[str] = (), again: bool = False) -> tuple[str, Measured]:
+        """Run a group and write its samples, then its rows.
 
-        Returns the kind under which it was recorded: its own, or, where it may be measured `again`, perhaps
-        `DISTURBED`.
+        Returns what was measured, and the kind under which it was recorded: its own, or, where it may be measured
+        `again`, perhaps `DISTURBED`.
         """
         for attempt in range(1, _TRIES + 1):
             lost = [Mark.AGAIN] if attempt > 1 else []
             try:
-                return self._run_once(group, bound, [*(marks or []), *lost], during, attempt, again)
+                return self._run_once(group, load, [*marks, *lost], attempt, again)
             except LostClientError as error:
                 self._lost(group, error, last=attempt == _TRIES)
         raise AssertionError("the last attempt raises")
 
-    def _run_once(
-        self, group: Group, bound: Bound, marks: list[str], during: conditions.During | None, attempt: int, again: bool
-    ) -> str:
+    def _run_once(self, group: Group, load: Load, marks: list[str], attempt: int, again: bool) -> tuple[str, Measured]:
         path = self._store.sample_path(_name(group))
         client, count = self._runners.of(group[0], attempt)
         began = time.perf_counter()
         self._watch.begin()
         try:
-            outcome, samples = client.run(group, bound, path, during)
+            measured = load(client, path)
         finally:
             seen = self._seen(group)
-        common = seen.columns | self._row(outcome, began) | {"client_processes": count}
+        common = seen.columns | {"client_processes": count}
         self._cpu.look()
         common |= self._cpu.columns(began, time.perf_counter())
         if isinstance(client, RemoteProcesses):
             self._notes["clients"]["clocks"] |= {cell.cell_id: client.offsets for cell in group}
             self._store.save_notes()
             common, marks = common | client.columns, marks + client.marks
+        samples, window = measured.samples, measured.window
         if again and disturbed(common):
             group, samples = self._set_aside(group, samples)
-        rows = [self._checked(cell, group, outcome, samples, common, [*marks, *seen.marks]) for cell in group]
-        if outcome.window.slices:
-            self._store.finish_group(rows, samples, outcome.window)
+        rows = [
+            self._checked(place, group, measured.outcome(place), samples, began, common, [*marks, *seen.marks])
+            for place in range(len(group))
+        ]
+        if window.slices:
+            self._store.finish_group(rows, samples, window)
         else:
             self._store.finish_cell(rows[0])
-        return group[0].kind
+        return group[0].kind, measured
 
     def _set_aside(self, group: Group, samples: pa.Table) -> tuple[Group, pa.Table]:
         """Return a group that is measured again, and its samples, under other names and of kind `DISTURBED`."""
@@ -350,16 +387,26 @@ class Block:
         return renamed, samples
 
     def _checked(
-        self, cell: Cell, group: Group, outcome: Outcome, samples: pa.Table, common: dict[str, Any], marks: list[str]
+        self,
+        place: int,
+        group: Group,
+        outcome: Outcome,
+        samples: pa.Table,
+        began: float,
+        common: dict[str, Any],
+        marks: list[str],
     ) -> dict[str, Any]:
-        """Return a cell's row, with the marks it earns; `samples` are those of its whole group."""
-        own, slices = of_cell(samples, cell.cell_id), outcome.window.slices
-        place = list(group).index(cell)
-        row = {name: getattr(cell, name) for name in Cell.__slots__} | common | {"errors": errors_by_kind(own)}
+        """Return the row of the cell at a place of its group, with its marks; `samples`: of the whole group."""
+        cell, slices = group[place], outcome.window.slices
+        own = of_cell(samples, cell.cell_id)
+        row = {name: getattr(cell, name) for name in Cell.__slots__} | self._row(outcome, began)
         row["operations"] = outcome.operations if len(group) == 1 else own.num_rows
         row["measured_s"] = slices.measured_s(place) if slices else row["steady_to_s"] - row["steady_from_s"]
         row["slices"] = slices.order.count(place) if slices else 0
-        row |= check_cell(own, row, marks, samples)
+        of_client_s = row["measured_s"] if isinstance(slices, Segments) else row["steady_to_s"] - row["steady_from_s"]
+        share = outcome.client_cpu_s / of_client_s / (psutil.cpu_count() or 1) if of_client_s > 0 else float("nan")
+        row |= {"client_cpu_share": round(share, 4)} | common | {"errors": errors_by_kind(own)}
+        row |= check_cell(own, row, marks, own if isinstance(slices, Segments) else samples, outcome.due)
         if missed := missed_rate(own, row):
             self._log(_too_slow(cell, missed))
         return row
@@ -392,7 +439,6 @@ class Block:
         """Columns that all cells of a group share."""
         epoch, window = self._store.epoch, outcome.window
         length_s = window.steady_to - window.steady_from  # NaN for a warm-up, which has no steady phase
-        cores = psutil.cpu_count() or 1
         steady = length_s > 0
         return {
             "engine": self._profile.engine,
@@ -406,7 +452,6 @@ class Block:
             "clock_resolution_ns": round(self._clock_resolution_ns, 1),
             "client_cpu_s": outcome.client_cpu_s,
             "client_hosts": 1,
-            "client_cpu_share": round(outcome.client_cpu_s / length_s / cores, 4) if steady else float("nan"),
         }
 
     def _hints(self) -> int | None:

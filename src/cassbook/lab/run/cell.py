@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from cassbook.core.schema import OPEN
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -28,11 +30,21 @@ class Cell:
     cell_group: str = ""  # cells of one group are measured in turn; empty for a cell of its own
     arrivals: str = ""  # poisson or even; empty in a closed loop
     load_share: float = float("nan")  # of what the weakest setting of its mix carries, for cells of kind `open`
-    own_share: float = float("nan")  # of what its own setting carries, for those of kind `open` that are alone
+    own_share: float = float("nan")  # of what its own setting carries; planned for those of kind `open` that are alone
+    carried_per_s: float = float("nan")  # what its own setting carries in this block, once that is known
 
 
 Group = Sequence[Cell]
 """Cells that are measured together: alike but for their levels; mostly in slices, or one alone."""
+
+
+def ladders(of: Iterable[Group]) -> list[list[Group]]:
+    """Return what belongs together, in order: the groups of an open mix, and each other group alone."""
+    return [
+        list(together)
+        for _, together in groupby(of, key=lambda group: (group[0].workload, group[0].read_share)
+                                   if group[0].kind == OPEN else group[0].cell_id)
+    ]  # fmt: skip
 
 
 def groups(cells: Iterable[Cell]) -> list[list[Cell]]:

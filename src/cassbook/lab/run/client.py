@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from cassbook.core.schema import OPERATIONS
 from cassbook.lab.load.core_workloads import Workload
 from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Record
 from cassbook.lab.load.nodes import Nodes
-from cassbook.lab.load.paced_loop import PacedLoop
+from cassbook.lab.load.open_loop import Drawn, OpenLoop
 from cassbook.lab.load.recorder import Recorder, Window
 from cassbook.lab.load.ycsb import INSERT, READ, UPDATE, Request, Usertable
 from cassbook.lab.run import workloads
@@ -68,6 +67,7 @@ class Client:
         self._rng = np.random.default_rng(list(seed))
         self.session = place.connect()
         self._nodes = Nodes(self.session, place.addresses, profile.load.connections_per_node)
+        self._drawn: tuple[tuple[int, ...], Drawn] = (), []
         try:
             self._prepare(process, processes)
         except BaseException:
@@ -117,7 +117,7 @@ class Client:
         window = Window()
         recorder = Recorder(path, [cell.cell_id for cell in group], self._place.labels, self.epoch, window)
         try:
-            loop = self._loop(group, recorder.add)
+            loop = self._loop(group, bound, recorder.add)
             if agreeing:
                 loop.agree, loop.agree_on = agreeing.moment, agreeing.figure
             with during(window) if during else nullcontext():
@@ -127,8 +127,8 @@ class Client:
             recorder.abandon()
             raise
 
-    def _loop(self, group: Group, record: Record) -> ClosedLoop:
-        """Build the loop of a group; closed unless its cells have a rate."""
+    def _loop(self, group: Group, bound: Bound, record: Record) -> ClosedLoop:
+        """Build the loop of a group: open where its bound has arrivals."""
         cell = group[0]
         if cell.workload:
             statements: Usertable | Workload = self.workloads[cell.workload].workload
@@ -140,9 +140,19 @@ class Client:
         variants = [statements.prefixes(each.read_cl, each.write_cl) for each in group]
         timeout_s = self._profile.load.request_timeout_s
         common = (self._nodes, cell.threads, operations, requests, variants[0], record, timeout_s)
-        loop = ClosedLoop(*common) if math.isnan(cell.rate_per_s) else PacedLoop(*common, rate_per_s=cell.rate_per_s)
+        if bound.arrivals:
+            return OpenLoop(*common, arrivals=bound.arrivals, drawn=self._draw(bound.arrivals.seed))
+        loop = ClosedLoop(*common)
         loop.variants = variants
         return loop
+
+    def _draw(self, seed: tuple[int, ...]) -> Drawn | None:
+        """Return what arrivals of a seed have asked for so far: settings in turn ask for the same."""
+        if not seed:
+            return None
+        if self._drawn[0] != seed:
+            self._drawn = seed, []
+        return self._drawn[1]
 
 
 def fill(nodes: Nodes, table: workloads.Loadable, threads: int, timeout_s: float) -> int:

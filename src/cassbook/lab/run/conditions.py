@@ -23,6 +23,7 @@ from cassbook.core.schema import Mark
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine import pages
 from cassbook.lab.engine.any_cluster import AnyCluster
+from cassbook.lab.load.arrivals import even
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run.cell import Cell, Group
@@ -81,7 +82,7 @@ def _paced(profile: Profile, block: int, place: int) -> list[Cell]:
         Cell(
             f"b{block}-{'closed' if math.isnan(rate_per_s) else f'paced{rate_per_s:g}'}-{level}-{condition}",
             "paced", part.threads, level, level, part.read_share, block, block, place + i,
-            condition=condition, rate_per_s=rate_per_s,
+            condition=condition, rate_per_s=rate_per_s, arrivals="" if math.isnan(rate_per_s) else "even",
         )
         for i, (level, condition, rate_per_s) in enumerate(points[k] for k in order)
     ]  # fmt: skip
@@ -148,7 +149,7 @@ def measure(cell: Cell, bench: Bench, previous: Group, marks: list[str]) -> None
     paced = bench.profile.paced
     assert paced is not None  # noqa: S101 - the cell comes from it
     pause = paced.pause if cell.condition == "paused_node" else None
-    bound = Bound(bench.profile.load.ramp_s, paced.steady_s)
+    bound = Bound(bench.profile.load.ramp_s, paced.steady_s, arrivals=even(cell.rate_per_s))
     bench.run([cell], bound, marks, (lambda window: pausing(bench, pause, cell, window)) if pause else None)
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from cassbook.core.errors import InputError
 from cassbook.core.progress import TimeLeft, WeighedBar
+from cassbook.core.schema import OPEN
 from cassbook.core.words import counted
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.run.block import Block, Log
-from cassbook.lab.run.cell import Cell, groups
+from cassbook.lab.run.cell import Cell, groups, ladders
 from cassbook.lab.run.hosts import same_clients, same_place
 from cassbook.lab.run.plan import left_out, minutes, parts, plan, rates_apart
 from cassbook.lab.run.remote import Clients
@@ -228,8 +229,11 @@ def _measure_cells(
             block.load()
             block.warm_up()
             progress.part_done()
-            for group in groups(cells):
-                block.measure(group)
-                progress.part_done(len(group))
+            for together in ladders(groups(cells)):
+                if together[0][0].kind == OPEN:
+                    block.measure_ladder(together, lambda group: progress.part_done(len(group)))
+                    continue
+                block.measure(together[0])
+                progress.part_done(len(together[0]))
         finally:
             block.close()

@@ -155,7 +155,8 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
                 workload, share = shares[what]
                 cell_id = f"{start}-{name.replace('/', '+')}"
                 cells.append(Cell(cell_id, "workload", threads, *_levels(pair), share, block, block, 0, workload,
-                                  rate_per_s=rate, cell_group=start if math.isnan(rate) else ""))  # fmt: skip
+                                  rate_per_s=rate, cell_group=start if math.isnan(rate) else "",
+                                  arrivals="" if math.isnan(rate) else "even"))  # fmt: skip
     return _drawn(profile, cells, [profile.seed, block, 1], place)
 
 

@@ -22,6 +22,7 @@ from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run.cell import Group
 from cassbook.lab.run.client import Client, During, Place
 from cassbook.lab.wan.child import Child, Owner
+from cassbook.latency.cell_checks import Due
 from cassbook.profile.profile import Profile
 
 FAREWELL_S = 5.0
@@ -127,7 +128,7 @@ class ClientProcesses:
             child.stop()
 
     def run(self, group: Group, bound: Bound, path: Path, during: During | None = None) -> tuple[Outcome, pa.Table]:
-        """Run a group of cells, its threads shared out, and merge the samples; as `Client.run`.
+        """Run a group of cells, its threads and its arrivals shared out, and merge the samples; as `Client.run`.
 
         A bound by operations is not for several processes: their first thread to end would not be the first of all.
         """
@@ -136,15 +137,17 @@ class ClientProcesses:
         children, parts = self.children[: len(shares)], [path.with_suffix(f".{n}.parquet") for n in range(len(shares))]
         window = Window()
         self._begin(children)
-        for child, share, part in zip(children, shares, parts, strict=True):
-            own = [replace(cell, threads=share, rate_per_s=cell.rate_per_s * share / threads) for cell in group]
-            child.tell(Order(own, bound, child.writes_at(part), self._epoch + child.offset_s))
+        for number, (child, share, part) in enumerate(zip(children, shares, parts, strict=True)):
+            own = [replace(cell, threads=share) for cell in group]
+            arrivals = bound.arrivals and bound.arrivals.thinned(number, len(children))
+            order = Order(own, replace(bound, arrivals=arrivals), child.writes_at(part), self._epoch + child.offset_s)
+            child.tell(order)
         with during(window) if during else nullcontext():
             steady_s = bound.steady_s
             if bound.alternation:
                 window.slices = bound.alternation.slices(self._agree_on_figure(children))
                 steady_s = window.slices.whole_s
-            window.steady_from = self._agree(children, self.lead_s)
+            window.steady_from = self._agree(children, self.lead_s) + (bound.ramp_s if bound.arrivals else 0.0)
             if steady_s is not None:
                 window.steady_to = window.steady_from + steady_s
                 self._agree(children)
@@ -195,12 +198,13 @@ def _shared_out(threads: int, count: int) -> list[int]:
 
 
 def _merged(outcomes: list[Outcome], window: Window) -> Outcome:
-    """CPU and operations of all; the lag of the one that was worst."""
+    """CPU, operations and what was due of all; the lag of the one that was worst."""
     return Outcome(
         window,
         sum(outcome.client_cpu_s for outcome in outcomes),
         sum(outcome.operations for outcome in outcomes),
         max(outcome.loop_lag_us for outcome in outcomes),
+        Due.sum([outcome.due for outcome in outcomes if outcome.due]),
     )
 
 

@@ -183,14 +183,23 @@ class RunStore:
         assert slices is not None  # noqa: S101 - they alternated
         for cell_id in cell_ids:
             write_samples(of_cell(samples, cell_id), self.sample_path(cell_id))
+        columns = ["phase", "outcome", "slice", "latency_us", "started_s", "intended_s"]
         statistics = slice_statistics(
-            samples.select(["phase", "outcome", "slice", "latency_us"]).to_pandas(), cell_ids, slices.order,
-            slices.guard_s, slices.counted_s, window.steady_from - self.epoch,
+            samples.select(columns).to_pandas(), cell_ids, slices.order,
+            slices.guard_s, slices.counted_s, slices.begun_s(window.steady_from - self.epoch),
         )  # fmt: skip
         path = self.folder / SLICES
         write_text(path, digest.with_block(path, statistics))
         self._put_down(rows)
         self.sample_path(rows[0]["cell_group"]).unlink(missing_ok=True)
+
+    def amend(self, columns: dict[str, dict[str, Any]]) -> None:
+        """Set columns of finished cells, by identifier; marks are added to those that a cell has."""
+        for row in self._rows:
+            if own := columns.get(row["cell_id"]):
+                marks = [mark for mark in str(row["marks"]).split(";") if mark]
+                row.update(own | {"marks": ";".join([*marks, *own.get("marks", [])])})
+        self._put_down([])
 
     def _put_down(self, rows: list[dict[str, Any]]) -> None:
         self._rows += [{"schema_version": SCHEMA_VERSION, **row} for row in rows]

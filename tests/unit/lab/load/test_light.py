@@ -18,8 +18,9 @@ from cassbook.bench import stub
 from cassbook.bench.own_error import StubNodes, measure, stub_loop
 from cassbook.core import schema
 from cassbook.lab.load import wire
+from cassbook.lab.load.arrivals import Arrivals
 from cassbook.lab.load.loop import Bound, ClosedLoop
-from cassbook.lab.load.paced_loop import PacedLoop
+from cassbook.lab.load.open_loop import OpenLoop
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import READ, RMW, UPDATE, Request
 from tests.helpers.waiting import wait_until
@@ -197,7 +198,8 @@ def test_read_modify_write_is_one_operation_of_two_round_trips(nodes):
 def paced(nodes, threads, rate_per_s, note):
     requests = itertools.repeat(Request(0, 0, KEY, KEY))
     prefixes = [[wire.execute_prefix(stub.READS, "ONE", 1)]]
-    return PacedLoop(nodes, threads, itertools.repeat(READ), [requests], prefixes, note, 12.0, rate_per_s=rate_per_s)
+    arrivals = Arrivals("even", rate_per_s)
+    return OpenLoop(nodes, threads, itertools.repeat(READ), [requests], prefixes, note, 12.0, arrivals=arrivals)
 
 
 def test_paced_requests_start_at_the_rate_asked_for(nodes):

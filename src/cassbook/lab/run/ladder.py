@@ -1,0 +1,343 @@
+"""The open cells of one mix in a block: what each setting carries, its rates in turn, and what it carries then."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cassbook.core.balanced_order import balanced_order
+from cassbook.core.schema import TRIAL, Mark
+from cassbook.lab.load.arrivals import Arrivals
+from cassbook.lab.load.loop import Bound, Outcome
+from cassbook.lab.load.recorder import Window
+from cassbook.lab.load.slices import Alternation
+from cassbook.lab.run.cell import Cell, Group
+from cassbook.lab.run.client import Client, During
+from cassbook.lab.run.processes import ClientProcesses
+from cassbook.lab.run.segments import Segment, one_table, one_window, outcome_of
+from cassbook.latency.backlog import Backlog, backlog
+from cassbook.latency.cell_checks import CLIENT_SHARE
+
+if TYPE_CHECKING:
+    from cassbook.profile.open import OpenSection
+
+#: How long a closed loop guesses, and a trial lasts.
+GUESS_S, TRIAL_S = 10.0, 20.0
+#: A setting is tried at no more rates than this before its ladder, and again after it.
+MOST_TRIALS = 6
+#: Part of what a cluster answers under a growing backlog that it is tried at next, and step up where there is none.
+_BELOW, _ABOVE, _NEARER = 0.95, 1.15, 1.03
+#: More failures than this part are not carried; on a cluster that people depend on they end the ladder.
+MOST_FAILED = 0.01
+#: There so many times the bound at p99 end it too.
+MOST_BOUNDS = 10.0
+#: What a setting carries has drifted if it changed by more than this.
+DRIFT = 0.10
+_MARGIN = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a load yields: an outcome for each cell of the group, or one for all, and the samples."""
+
+    outcomes: Sequence[Outcome]
+    samples: pa.Table
+
+    @property
+    def window(self) -> Window:
+        """The window of all cells."""
+        return self.outcomes[0].window
+
+    def outcome(self, place: int) -> Outcome:
+        """Return the outcome of the cell at a place of the group."""
+        return self.outcomes[min(place, len(self.outcomes) - 1)]
+
+
+Runner = Client | ClientProcesses
+#: Makes a load on a client, with samples at a path.
+Load = Callable[[Runner, Path], Measured]
+
+
+@dataclass(frozen=True, slots=True)
+class LadderBench:
+    """What a block offers to a ladder."""
+
+    part: OpenSection
+    seed: tuple[int, ...]  # of the profile and the block
+    warm_up_s: float
+    start: int  # which start of the run's clusters: trials of another do not have the same names
+    #: Runs and records a group; marks in front of those that its cells earn.
+    run: Callable[[Group, Load, Sequence[str]], Measured]
+    drained: Callable[[Group], list[str]]  # waits for what a group left; marks where it does not go
+    absent: Callable[[Cell, str], None]  # records a cell that is not measured, with the mark that says why
+    amend: Callable[[dict[str, dict[str, Any]]], None]  # sets columns of recorded cells, by identifier
+    log: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a trial at a rate says of a setting."""
+
+    rate_per_s: float
+    backlog: Backlog
+    failed_share: float
+    client_share: float  # of the machine, that the client took
+
+    @property
+    def carried(self) -> bool:
+        """Whether the rate is carried: no trend in the backlog, and hardly a failure."""
+        return not self.backlog.grows and self.failed_share <= MOST_FAILED
+
+
+@dataclass(slots=True)
+class Carried:
+    """What a setting carries in a block."""
+
+    per_s: float = math.nan  # the highest rate tried that it carries
+    failing_per_s: float = math.inf  # the lowest tried that it does not
+    by_client: bool = False  # the client is the limit
+    rates: set[float] = field(default_factory=set)  # that were tried by name
+
+    def note(self, trial: Trial) -> None:
+        """Take a trial into account."""
+        if trial.carried:
+            self.per_s = max(trial.rate_per_s, 0.0 if math.isnan(self.per_s) else self.per_s)
+        else:
+            self.failing_per_s = min(trial.rate_per_s, self.failing_per_s)
+            self.by_client = trial.client_share > CLIENT_SHARE
+
+
+class Ladder:
+    """Measures the open cells of a mix, group by group; those of a group are in turn at one rate."""
+
+    def __init__(self, groups: Sequence[Group], bench: LadderBench) -> None:
+        self._groups, self._bench, self._part = groups, bench, bench.part
+        first = groups[0][0]
+        self._first = first
+        settings = {(cell.read_cl, cell.write_cl): cell for group in groups for cell in group}
+        self._settings = dict(sorted(settings.items()))
+        self._carried = {pair: Carried() for pair in self._settings}
+        self._trials = 0
+        self._rows: dict[str, tuple[str, str]] = {}  # settings of the cells that were measured, by identifier
+        self._stopped = ""
+
+    def measure(self, done: Callable[[Group], None]) -> None:
+        """Measure all groups; `done` hears of each."""
+        self._warm_up()
+        if self._part.find_capacity:
+            for pair in self._settings:
+                self._carried[pair] = self._find(pair)
+        for group in self._groups:
+            self._measure(group)
+            done(group)
+        if self._part.find_capacity and self._rows:
+            self._find_again()
+
+    def _measure(self, group: Group) -> None:
+        cells = [self._with_rate(cell) for cell in group]
+        able = []
+        for cell in cells:
+            if self._stopped:
+                self._bench.absent(cell, Mark.STOPPED)
+            elif math.isnan(cell.rate_per_s) or not self._carries(cell):
+                self._bench.absent(cell, Mark.NOT_CARRIED)
+            else:
+                able.append(cell)
+        if able and not self._stopped:
+            self._in_turn(able)
+
+    def _pair(self, cell: Cell) -> tuple[str, str]:
+        return cell.read_cl, cell.write_cl
+
+    def _with_rate(self, cell: Cell) -> Cell:
+        """Return a cell with the rate that its share is in this block, and the share of its own that this is."""
+        own, rate_per_s = self._carried[self._pair(cell)].per_s, cell.rate_per_s
+        if not math.isnan(cell.own_share):
+            return replace(cell, rate_per_s=round(cell.own_share * own, 1), carried_per_s=own)
+        if not math.isnan(cell.load_share):
+            known = [one.per_s for one in self._carried.values() if not math.isnan(one.per_s)]
+            rate_per_s = round(cell.load_share * min(known, default=math.nan), 1)
+        return replace(cell, rate_per_s=rate_per_s, own_share=round(rate_per_s / own, 4), carried_per_s=own)
+
+    def _carries(self, cell: Cell) -> bool:
+        """Whether a setting carries a rate: by what is known, or by a trial."""
+        known = self._carried[self._pair(cell)]
+        if known.per_s >= cell.rate_per_s or cell.rate_per_s >= known.failing_per_s:
+            return known.per_s >= cell.rate_per_s
+        known.note(self._trial(self._pair(cell), cell.rate_per_s))
+        if known.per_s >= cell.rate_per_s:
+            return True
+        self._bench.log(
+            f"{cell.cell_id}: {cell.read_cl}/{cell.write_cl} does not carry {cell.rate_per_s:g} requests a second; "
+            "it is not measured there"
+        )
+        return False
+
+    def _bound(self, rate_per_s: float, steady_s: float, *seed: int) -> Bound:
+        arrivals = Arrivals(self._part.arrivals, rate_per_s, (*self._bench.seed, *seed))
+        return Bound(self._part.lead_in_s, steady_s, arrivals=arrivals)
+
+    # What a setting carries
+
+    def _warm_up(self) -> None:
+        """Run every operation of the mix at every setting: what is not compiled yet would pass for a price."""
+        cells = [replace(self._trial_cell(pair, math.nan, ""), condition="warm_up") for pair in self._settings]
+        group = [replace(cell, cell_group=f"{cells[0].cell_id}-warm-up") for cell in cells] if len(cells) > 1 else cells
+        whole_s = self._bench.warm_up_s
+        turns = Alternation(len(group), whole_s, (*self._bench.seed, 0), whole_s=whole_s)
+        bound = (
+            Bound(self._part.lead_in_s, alternation=turns) if len(group) > 1 else Bound(self._part.lead_in_s, whole_s)
+        )
+        self._bench.run(group, together(group, bound), self._bench.drained(group))
+
+    def _find(self, pair: tuple[str, str], start_per_s: float = math.nan) -> Carried:
+        """Try rates until the highest that is carried is known to some percent."""
+        found = Carried()
+        if math.isnan(start_per_s):
+            start_per_s = self._guess(pair)
+        rate_per_s = start_per_s * _MARGIN
+        for _ in range(MOST_TRIALS):
+            if not rate_per_s > 0:
+                break
+            trial = self._trial(pair, round(rate_per_s, 1))
+            found.note(trial)
+            if trial.carried and math.isinf(found.failing_per_s):
+                rate_per_s *= _ABOVE
+                continue
+            if trial.carried:
+                break
+            answered = _BELOW * min(trial.backlog.answered_per_s, trial.rate_per_s)
+            if answered < _NEARER * np.nan_to_num(found.per_s):
+                break
+            rate_per_s = answered
+        limit = "; there the client is the limit" if found.by_client else ""
+        self._bench.log(f"{self._name(pair)} carries {found.per_s:.0f} requests a second{limit}")
+        return found
+
+    def _find_again(self) -> None:
+        """See what each setting carries now, and mark what has drifted."""
+        columns: dict[str, dict[str, Any]] = {}
+        before = {pair: self._carried[pair].per_s for pair in self._settings}
+        after = {pair: self._find(pair, per_s).per_s for pair, per_s in before.items()}
+        drifted = {pair for pair, per_s in before.items() if not abs(after[pair] / per_s - 1) <= DRIFT}
+        weakest = min(before, key=lambda pair: np.nan_to_num(before[pair], nan=math.inf))
+        for cell_id, pair in self._rows.items():
+            marks = [Mark.DRIFT] if {pair, weakest} & drifted else []
+            columns[cell_id] = {"carried_after_per_s": after[pair], "marks": marks}
+        self._bench.amend(columns)
+
+    def _name(self, pair: tuple[str, str]) -> str:
+        return f"{self._first.cell_id.split('-open-')[0]} {self._what()}: {'/'.join(pair)}"
+
+    def _what(self) -> str:
+        return self._first.workload or f"{self._first.read_share:.0%} reads"
+
+    def _trial_cell(self, pair: tuple[str, str], rate_per_s: float, arrivals: str) -> Cell:
+        self._trials += 1
+        one = self._settings[pair]
+        mix, levels = one.cell_id.split("-")[2], "+".join(pair)
+        return replace(
+            one, cell_id=f"b{one.block}-trial{self._bench.start}.{self._trials}-{mix}-{levels}", kind=TRIAL,
+            rate_per_s=rate_per_s, arrivals=arrivals, cell_group="", load_share=math.nan, own_share=math.nan,
+            threads=one.threads if arrivals else self._part.capacity_threads,
+        )  # fmt: skip
+
+    def _guess(self, pair: tuple[str, str]) -> float:
+        """Return the throughput of a closed loop, in operations a second."""
+        cell = self._trial_cell(pair, math.nan, "")
+        load = together([cell], Bound(self._part.lead_in_s, GUESS_S))
+        measured = self._bench.run([cell], load, self._bench.drained([cell]))
+        return _steady(measured.samples, "ok") / GUESS_S
+
+    def _trial(self, pair: tuple[str, str], rate_per_s: float) -> Trial:
+        """See whether a setting carries a rate."""
+        cell = self._trial_cell(pair, rate_per_s, self._part.arrivals)
+        load = together([cell], self._bound(rate_per_s, TRIAL_S, 1, self._trials))
+        measured = self._bench.run([cell], load, self._bench.drained([cell]))
+        return self._judged(rate_per_s, measured)
+
+    def _judged(self, rate_per_s: float, measured: Measured) -> Trial:
+        outcome, samples = measured.outcome(0), measured.samples
+        begun = samples["intended_s"].to_numpy()
+        answered = samples["started_s"].to_numpy() + samples["latency_us"].to_numpy() / 1e6
+        due = outcome.due
+        assert due is not None  # noqa: S101 - the loop was open
+        steady = np.flatnonzero(pc.equal(samples["phase"].cast(pa.string()), "steady").to_numpy(zero_copy_only=False))
+        from_s = float(begun[steady].min()) if len(steady) else 0.0
+        growth = backlog(begun, answered, due.n_unsent, from_s, from_s + TRIAL_S)
+        failed = 1 - _steady(samples, "ok") / max(due.n_due, 1)
+        self._look_out(samples)
+        return Trial(rate_per_s, growth, failed, outcome.client_cpu_s / TRIAL_S / (os.cpu_count() or 1))
+
+    # Rates in turn
+
+    def _in_turn(self, cells: list[Cell]) -> None:
+        """Measure cells at one rate: in each round each has the same arrivals, operations and keys."""
+        rounds = max(math.ceil(self._part.measured_s / self._part.segment_s), 1)
+        order = balanced_order(len(cells), rounds, (*self._bench.seed, 2, cells[0].order))
+        counted_s = self._part.measured_s / rounds
+
+        def load(runner: Runner, path: Path) -> Measured:
+            segments: list[Segment] = []
+            for number, variant in enumerate(order):
+                cell = cells[variant]
+                bound = self._bound(cell.rate_per_s, counted_s, 3, cells[0].order, number // len(cells))
+                part = path.with_name(f"{path.stem}.segment{number}.parquet")
+                try:
+                    outcome, samples = runner.run([cell], bound, part)
+                finally:
+                    with suppress(OSError):
+                        part.unlink()
+                segments.append(Segment(variant, outcome, samples))
+                if self._look_out(samples):
+                    break
+                marks.extend(self._bench.drained([cell]))
+            window = one_window(segments, self._part.lead_in_s, counted_s)
+            return Measured([outcome_of(segments, place, window) for place in range(len(cells))], one_table(segments))
+
+        marks = self._bench.drained(cells)
+        self._bench.run(cells, load, marks)
+        self._rows |= {cell.cell_id: self._pair(cell) for cell in cells}
+
+    def _look_out(self, samples: pa.Table) -> bool:
+        """Whether the ladder ends here, on a cluster that people depend on: for failures, or far too long responses."""
+        if not self._part.rising or self._stopped:
+            return bool(self._stopped)
+        failed = 1 - pc.sum(pc.equal(samples["outcome"].cast(pa.string()), "ok")).as_py() / max(samples.num_rows, 1)
+        response_ms = (
+            samples["latency_us"].to_numpy() / 1e3
+            + (samples["started_s"].to_numpy() - samples["intended_s"].to_numpy()) * 1e3
+        )
+        p99_ms = float(np.quantile(response_ms, 0.99)) if len(response_ms) else 0.0
+        if failed >= MOST_FAILED:
+            self._stopped = f"{failed:.1%} of the requests failed"
+        elif self._part.bound_ms and p99_ms > MOST_BOUNDS * self._part.bound_ms:
+            self._stopped = f"p99 is {p99_ms:.0f} ms, more than ten times the bound of {self._part.bound_ms:g} ms"
+        if self._stopped:
+            self._bench.log(f"{self._what()}: stopped, for {self._stopped}; higher rates are not measured")
+        return bool(self._stopped)
+
+
+def together(group: Group, bound: Bound, during: During | None = None) -> Load:
+    """Return the load of a cell, or of cells that alternate, in one go."""
+
+    def load(runner: Runner, path: Path) -> Measured:
+        outcome, samples = runner.run(group, bound, path, during)
+        return Measured([outcome], samples)
+
+    return load
+
+
+def _steady(samples: pa.Table, outcome: str) -> int:
+    """Count operations of the steady phase with an outcome."""
+    steady = pc.equal(samples["phase"].cast(pa.string()), "steady")
+    return int(pc.sum(pc.and_(steady, pc.equal(samples["outcome"].cast(pa.string()), outcome))).as_py() or 0)

@@ -1,0 +1,82 @@
+"""Segments in which settings take turns under open arrivals: each begins when all before it is answered.
+
+Slices of one load that is never broken off would hand a setting's backlog to the next. Here every setting of a round
+meets the same arrivals, alone: first a lead-in that does not count, then the counted part; arrivals go on until the
+last request of that is answered, then nothing arrives until all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cassbook.core.schema import PHASES, SAMPLES
+from cassbook.lab.load.loop import Outcome
+from cassbook.lab.load.recorder import Window
+from cassbook.latency.cell_checks import Due
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """When each setting had its turn; takes the place of `slices.Slices` in a window."""
+
+    guard_s: float  # lead-in of each
+    counted_s: float
+    order: tuple[int, ...]  # which cell of the group each is of
+    #: When each began, on the clock of the process that measures.
+    moments: tuple[float, ...]
+
+    def measured_s(self, variant: int) -> float:
+        """Seconds that count of a cell."""
+        return self.counted_s * self.order.count(variant)
+
+    def begun_s(self, first_s: float) -> list[float]:
+        """Return when each begins, if the first one does at a moment."""
+        return [first_s + moment - self.moments[0] for moment in self.moments]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What one turn yields."""
+
+    variant: int
+    outcome: Outcome
+    samples: pa.Table
+
+
+def one_window(segments: Sequence[Segment], lead_in_s: float, counted_s: float) -> Window:
+    """Return the window of all segments, from the first one's lead-in to the last one's end."""
+    moments = [segment.outcome.window.steady_from - lead_in_s for segment in segments]
+    turns = Segments(lead_in_s, counted_s, tuple(segment.variant for segment in segments), tuple(moments))
+    return Window(moments[0], segments[-1].outcome.window.steady_to, turns)
+
+
+def outcome_of(segments: Sequence[Segment], variant: int, window: Window) -> Outcome:
+    """Add up one cell's segments; of the event loop's lag the mean."""
+    own = [segment.outcome for segment in segments if segment.variant == variant]
+    return Outcome(
+        window,
+        sum(outcome.client_cpu_s for outcome in own),
+        sum(outcome.operations for outcome in own),
+        float(np.mean([outcome.loop_lag_us for outcome in own])) if own else float("nan"),
+        Due.sum([outcome.due for outcome in own if outcome.due]),
+    )
+
+
+def one_table(segments: Sequence[Segment]) -> pa.Table:
+    """Return the samples of all segments with the numbers of their segments; what a lead-in sends is the guard's."""
+    parts = []
+    for number, segment in enumerate(segments):
+        phase = segment.samples["phase"].cast(pa.string())
+        phase = pc.if_else(pc.equal(phase, "warmup"), "guard", phase)
+        of_none = pc.equal(phase, "drain")
+        numbers = pc.if_else(of_none, pa.scalar(None, pa.int16()), pa.scalar(number, pa.int16()))
+        codes = pc.index_in(phase, pa.array(PHASES)).cast(pa.int8()).combine_chunks()
+        labels = pa.DictionaryArray.from_arrays(codes, pa.array(PHASES))
+        columns = {name: segment.samples[name] for name in segment.samples.column_names}
+        parts.append(pa.table(columns | {"phase": labels, "slice": numbers}).cast(SAMPLES))
+    return pa.concat_tables(parts).unify_dictionaries()
