@@ -120,7 +120,8 @@ def _row(group: pd.DataFrame, base: str, n: int | None) -> dict[str, Any]:
     row: dict[str, Any] = {name: first[name] for name in ("kind", "operation", "read_cl", "write_cl")}
     row |= survived(first, n) | {
         "level": first["setting"], "rate_per_s": _geometric(group["rate_per_s"]),
-        "rate_least_per_s": group["rate_per_s"].min(), "rate_most_per_s": group["rate_per_s"].max(), "own_share": _geometric(group["own_share"]),
+        "rate_least_per_s": group["rate_per_s"].min(),
+        "rate_most_per_s": group["rate_per_s"].max(), "own_share": _geometric(group["own_share"]),
         "blocks": known["block"].nunique(), "not_carried": int(_marked(group, {Mark.NOT_CARRIED}).sum()),
         "base": base, "interval": uncertainty.NOTHING,
     }  # fmt: skip

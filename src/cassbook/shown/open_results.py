@@ -118,7 +118,10 @@ def explained(table: pd.DataFrame) -> list[str]:
         said.append("Alone: by itself, at a share of what it carries itself; no ratio, for nothing else got that rate.")
     lost = int(table["not_carried"].sum())
     if lost:
-        said.append(f"Not carried: {counted(lost, 'cell')} (kind {OPEN}) in which a trial showed a growing backlog.")
+        said.append(
+            f"Not carried: {counted(lost, 'cell')} (kind {OPEN}) in which a trial showed a growing backlog. "
+            "Figures of such a rate are of the blocks that carried it, the faster ones."
+        )
     if few := [name for name in ("p50", "p95", "p99") if _lacks(table, name)]:
         needs = ", ".join(f"{name} {percentiles.needed(name):,}" for name in few)
         said.append(f"Not shown of open cells with too few answers: {needs} are needed.")
