@@ -125,7 +125,9 @@ def open_panel(question: str, name: str, rows: pd.DataFrame, points: pd.DataFram
         own = points[points["setting"] == setting]
         picture.dots(own["rate_per_s"], own[percentiles.response_column(name)], colour)
         picture.squares(line.loc[ended, "rate_per_s"], line.loc[ended, column], colour)
-        picture.crosses(line.loc[line["not_carried"] > 0, "rate_per_s"], colour)
+        picture.crosses(
+            line.loc[line["not_carried"] > 0, "rate_per_s"], colour, lower=list(colour_of).index(str(setting))
+        )
     shares = rows[rows["measured"] == SHARE].drop_duplicates("at")
     picture.top(shares["rate_per_s"], shares["at"], "share of what the weakest carries")
     return Panel(question, picture.svg())
@@ -182,6 +184,7 @@ class _Picture:
     def dots(self, x: pd.Series, y: pd.Series, colour: str) -> None:
         """Draw single blocks, small and pale."""
         self._axes.plot(x, y * _MS, ".", color=colour, markersize=3, alpha=0.45)
+        self._x += x[y > 0].tolist()
         self._y += (y[y > 0] * _MS).tolist()
 
     def squares(self, x: pd.Series, y: pd.Series, colour: str) -> None:
@@ -189,9 +192,10 @@ class _Picture:
         self._axes.plot(x, y * _MS, "s", color=colour, markersize=5, markerfacecolor="none")
         self._x += x[y > 0].tolist()
 
-    def crosses(self, x: pd.Series, colour: str) -> None:
-        """Draw rates that are not carried, at the top."""
-        self._axes.plot(x, np.full(len(x), 0.97), "x", color=colour, transform=self._axes.get_xaxis_transform())
+    def crosses(self, x: pd.Series, colour: str, lower: int) -> None:
+        """Draw rates that are not carried at the top, those of several settings below each other."""
+        at = np.full(len(x), 0.97 - 0.05 * lower)
+        self._axes.plot(x, at, "x", color=colour, transform=self._axes.get_xaxis_transform(), markersize=4)
         self._x += x.tolist()
 
     def top(self, x: pd.Series, names: pd.Series, label: str) -> None:
