@@ -26,13 +26,13 @@ def ratios(cells: pd.DataFrame, slices: pd.DataFrame, base: str = "ONE") -> pd.D
     names = [*_MIX, "block", "read_cl", "write_cl"]
     own = cells.loc[(cells["kind"] == OPEN) & cells["load_share"].notna(), ["cell_id", *names]]
     table = slices.merge(own, on="cell_id")
-    long = table.melt([*names, "round", "counted_s"], list(FIGURES.values()), "figure", "response_us")
+    long = table.melt([*names, "round", "counted_s"], list(FIGURES.values()), "figure", "of_segment_us")
     long["figure"] = long["figure"].map({column: name for name, column in FIGURES.items()})
     is_base = (long["read_cl"] == base) & (long["write_cl"] == base)
     keys = [*_MIX, "block", "round", "figure"]
-    both = long[~is_base].merge(long[is_base][[*keys, "response_us"]], on=keys, suffixes=("", "_base"))
-    both["log_ratio"] = np.log(both["response_us"] / both["response_us_base"])
-    return both.drop(columns=["response_us", "response_us_base"])
+    both = long[~is_base].merge(long[is_base][[*keys, "of_segment_us"]], on=keys, suffixes=("", "_base"))
+    both["log_ratio"] = np.log(both["of_segment_us"] / both["of_segment_us_base"])
+    return both.drop(columns=["of_segment_us", "of_segment_us_base"])
 
 
 def between_starts(table: pd.DataFrame, lengths_s: Sequence[float] = (20.0, 60.0, 120.0)) -> pd.DataFrame:

@@ -204,9 +204,10 @@ class RunStore:
 
     def _put_down(self, rows: list[dict[str, Any]]) -> None:
         self._rows += [{"schema_version": SCHEMA_VERSION, **row} for row in rows]
-        write_text(self.folder / "cells.csv", self._cells().to_csv(index=False, lineterminator="\n"))
+        write_text(self.folder / "cells.csv", self.cells().to_csv(index=False, lineterminator="\n"))
 
-    def _cells(self) -> pd.DataFrame:
+    def cells(self) -> pd.DataFrame:
+        """Return what `cells.csv` holds so far."""
         return pd.DataFrame(self._rows, columns=list(CELLS)).astype(CELLS)
 
     def finish_block(self, block: int) -> None:
@@ -215,7 +216,7 @@ class RunStore:
         The file of samples comes last, and only then do the samples of the cells go: whatever is cut off before
         is made again from them.
         """
-        cells = self._cells()
+        cells = self.cells()
         cells = cells[cells["block"] == block].reset_index(drop=True)
         waiting = [cell_id for cell_id in cells["cell_id"] if self._waits(cell_id)]
         if waiting and not self._block_path(block).exists():
