@@ -7,7 +7,19 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import adviser, clients, generator, library, logs, own_error, queueing, relay, samples, staleness
+from cassbook.bench import (
+    adviser,
+    clients,
+    generator,
+    library,
+    logs,
+    open_sender,
+    own_error,
+    queueing,
+    relay,
+    samples,
+    staleness,
+)
 from cassbook.core.signals import Terminated, heeded
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
@@ -15,6 +27,7 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
     "logs": logs.main,
     "samples": samples.main,
     "own-error": own_error.main,
+    "open-sender": open_sender.main,
     "adviser": adviser.main,
     "relay": relay.main,
     "staleness": staleness.main,

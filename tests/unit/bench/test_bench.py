@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.bench import clients, generator, relay
+from cassbook.bench import clients, generator, open_sender, relay
 from cassbook.core.errors import InputError
 from cassbook.lab.load.stress import stress_profile
 from cassbook.lab.wan.relay import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Moved
@@ -107,3 +107,11 @@ def test_a_workers_client_is_compared_round_by_round_so_that_a_drift_cancels():
     assert list(table["threads"]) == [100, "all"]
     assert table["ratio"].to_list() == pytest.approx([1.02, 1.02])
     assert table["low"].iloc[0] == pytest.approx(table["high"].iloc[0])
+
+
+def test_an_open_loop_is_compared_with_a_closed_one_of_the_same_rate():
+    row = open_sender.measure(200.0, steady_s=1.0, rounds=2)
+    assert row["n_due"] > 250  # of 400
+    assert 20 < row["closed_per_s"] <= 400  # one in flight for 5 ms: 200 a second where nothing keeps it
+    assert min(row["closed_us"], row["open_us"], row["ratio"], row["late_p50_us"]) > 0
+    assert row["late_p99_us"] >= row["late_p50_us"]

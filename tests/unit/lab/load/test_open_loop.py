@@ -73,15 +73,17 @@ def times_in_system_s(due_s, service_s):
     return done_s + np.maximum.accumulate(due_s - (done_s - service_s)) - due_s
 
 
-def theory_s(kind, load):
-    """Mean time in system; and its 99th percentile, of M/D/1 by the recursion over a million."""
-    if kind == "exponential":
-        mean_s = SERVICE_S / (1 - load)
-        return mean_s, math.log(100) * mean_s
+@pytest.mark.parametrize("load", LOADS)
+def test_the_recursions_long_run_is_the_theory(load):
     rng = np.random.default_rng(1)
-    due_s = np.cumsum(rng.exponential(SERVICE_S / load, 1_000_000))
-    long_s = times_in_system_s(due_s, np.full(len(due_s), SERVICE_S))
-    return SERVICE_S * (1 + load / (2 * (1 - load))), float(np.quantile(long_s, 0.99))
+    due_s = np.cumsum(rng.exponential(SERVICE_S / load, 4_000_000))
+    exponential, constant = (
+        times_in_system_s(due_s, SERVICE_S * times) for times in (rng.exponential(size=len(due_s)), np.ones(len(due_s)))
+    )
+    mean_s = SERVICE_S / (1 - load)
+    assert exponential.mean() == pytest.approx(mean_s, rel=0.03)
+    assert np.quantile(exponential, 0.99) == pytest.approx(math.log(100) * mean_s, rel=0.03)
+    assert constant.mean() == pytest.approx(SERVICE_S * (1 + load / (2 * (1 - load))), rel=0.03)
 
 
 def simulated(kind, load, count=400):
@@ -138,13 +140,12 @@ def test_each_response_is_what_one_server_makes_of_the_same_arrivals(segment):
 
 @pytest.mark.slow
 def test_mean_and_p99_agree_with_theory(segment):
+    """Within the interval of segments as long as this one: at 0.8 a p99 of a short one is below that of the long run."""
     kind, load, table, over_s, _ = segment
     runs = simulated(kind, load)
     found = figures(table[:, 5], table[:, 0] + table[:, 1] - table[:, 5])
-    for name, at, expected_s in zip(("mean", "p99"), (0, 1), theory_s(kind, load), strict=True):
-        spread_s = runs[:, at].std()
-        assert abs(runs[:, at].mean() - expected_s) < 5 * spread_s / math.sqrt(len(runs)) + 0.05 * expected_s, name
-        late_s = max(over_s.mean(), np.quantile(over_s, 0.99) if at else 0.0)
+    for name, at in (("mean", 0), ("p99", 1)):
+        late_s = np.quantile(over_s, 0.99) if at else over_s.mean()
         low, high = np.quantile(runs[:, at], [0.001, 0.999])
         assert low < found[at] < high + late_s, name
 
