@@ -140,7 +140,7 @@ def test_each_response_is_what_one_server_makes_of_the_same_arrivals(segment):
 
 @pytest.mark.slow
 def test_mean_and_p99_agree_with_theory(segment):
-    """Within the interval of segments as long as this one: at 0.8 a p99 of a short one is below that of the long run."""
+    """Within the interval of segments as long as this one: a short one has a lower p99 than the long run."""
     kind, load, table, over_s, _ = segment
     runs = simulated(kind, load)
     found = figures(table[:, 5], table[:, 0] + table[:, 1] - table[:, 5])
