@@ -40,7 +40,8 @@ def open_cells(statistics: pd.DataFrame) -> pd.DataFrame:
     """
     cells = statistics[statistics["kind"] == OPEN]
     if cells.empty:
-        return cells.assign(setting="", measured="", at=np.nan, operation="")
+        nothing = pd.DataFrame(columns=[*MIX, "carried_per_s", "setting", "measured", "at", "operation"])
+        return pd.concat([nothing, cells])[list(dict.fromkeys([*cells.columns, *nothing.columns]))]
     rates = cells["rate_per_s"]
     cells = labelled(cells, failed_too=True).assign(rate_per_s=rates)
     setting = cells["read_cl"].astype(str) + "/" + cells["write_cl"].astype(str)
