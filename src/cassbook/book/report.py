@@ -234,7 +234,7 @@ def _drawn(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _open(statistics: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
     """Panels of response time over rate by mix, with a legend of the settings; none without open arrivals."""
-    table, drawn = results.under_open, []
+    table, drawn = results.under_open, list[dict[str, Any]]()
     if table.empty:
         return drawn
     colour_of, points = figures.colours(list(dict.fromkeys(table["setting"]))), open_cells(statistics)
