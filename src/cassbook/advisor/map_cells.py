@@ -18,6 +18,7 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import Setting
 from cassbook.core.errors import InputError
+from cassbook.core.schema import OPEN
 from cassbook.core.types import Floats
 from cassbook.latency import percentile_mixing, percentiles
 from cassbook.latency.summaries import mixed_cells, pure_cells
@@ -296,6 +297,8 @@ def without_settings(cell_stats: pd.DataFrame, name: str, wanted: Sequence[str],
             "them at every share of reads; measure some, such as QUORUM/QUORUM"
         )
     text = f"{name}: no strong setting has both its reads and its writes measured"
+    if (cell_stats["kind"] == OPEN).any():
+        text += " in a closed loop; it was measured under open arrivals: give --of-capacity or --rate, or --map --open"
     if not others:
         return text
     return f"{text}; it holds workloads {', '.join(others)}: choose one with --workload"

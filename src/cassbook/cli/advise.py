@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from cassbook.cli.options import by_option, format_option
@@ -11,6 +13,9 @@ from cassbook.core.errors import InputError
 @click.command()
 @click.option("--run", "name", required=True, metavar="RUN", help="Recorded run, a run's folder, or a folder of logs.")
 @click.option("--threads", "--concurrency", "threads", type=float, help="Requests in flight.")
+@click.option("--of-capacity", type=float, metavar="S", help="Load under open arrivals, as a share of what the weakest "
+              "setting carries, above 0.")  # fmt: skip
+@click.option("--rate", "rate_per_s", type=float, metavar="R", help="Load under open arrivals, in requests a second.")
 @click.option("--reads", type=float, help="Share of reads, 0 to 1.")
 @click.option(
     "--workload",
@@ -21,15 +26,18 @@ from cassbook.core.errors import InputError
     "given one by one, make a map over their shares of reads.",
 )
 @click.option("--map", "whole", is_flag=True, help="Map of the whole domain that the run measured, instead of a point.")
+@click.option("--open", "is_open", is_flag=True, help="With --map: over shares of capacity, not over threads.")
+@click.option("--weak", is_flag=True, help="By rate: settings too that are not strong and may return stale reads.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to predict for, RUN being a calibration.")
 @click.option("--survive", type=click.IntRange(0), default=1, help="Dead replicas to survive. Default: 1.")
 @by_option("Figure of the latency that settings are judged by.")
-@click.option("--bound-ms", type=float, help="Longest latency to keep, in ms: which settings do, at a point.")
+@click.option("--bound-ms", type=float, help="Longest latency to keep, in ms: which settings do.")
 @click.option("--replication", type=click.IntRange(1), help="Replication factor, for logs. Default: the run's, or 3.")
 @format_option("text", "json", "csv")
 def advise(
-    name: str, threads: float | None, reads: float | None, workloads: tuple[str, ...], whole: bool, nodes: int | None,
-    survive: int, by: str, bound_ms: float | None, replication: int | None, form: str,
+    name: str, threads: float | None, of_capacity: float | None, rate_per_s: float | None, reads: float | None,
+    workloads: tuple[str, ...], whole: bool, is_open: bool, weak: bool, nodes: int | None, survive: int, by: str,
+    bound_ms: float | None, replication: int | None, form: str,
 ) -> None:  # fmt: skip
     """Recommend a strong setting for a load: the fastest that works with a replica down.
 
@@ -37,7 +45,19 @@ def advise(
     are interpolated; outside them there is no answer. A percentile (--by) of a mix comes from distributions mixed in
     proportion to operations. With --bound-ms the answer says which settings keep the bound. With --nodes latencies are
     not measured but predicted by a calibrated queueing network, for a cluster that need not exist.
+
+    With --of-capacity or --rate the load is open: requests arrive whether or not earlier ones are answered, and the
+    response time counts from when each was due. The answer says where each setting breaks the bound, and its headroom.
     """
+    if of_capacity is not None or rate_per_s is not None or is_open:
+        _check_open(threads, of_capacity, rate_per_s, workloads, whole, is_open, nodes, bound_ms)
+        load = {"of_capacity": of_capacity, "rate_per_s": rate_per_s}
+        mix = {"read_share": reads, "workload": next(iter(workloads), None)}
+        click.echo(_by_rate(name, mix, load, weak, form, by=by, bound_ms=bound_ms, survive=survive,
+                            replicas=replication))  # fmt: skip
+        return
+    if weak:
+        raise InputError("--weak: is for a load by --of-capacity or --rate; threads are answered for strong settings")
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.cli.answers import advise as answer
 
@@ -68,6 +88,52 @@ def advise(
         click.echo(answer.domain(latency_map.advise_all(survive), form))
     else:
         click.echo(answer.point(latency_map.advise(threads, reads, survive), form, bound_ms))
+
+
+def _check_open(
+    threads: float | None, of_capacity: float | None, rate_per_s: float | None, workloads: tuple[str, ...],
+    whole: bool, is_open: bool, nodes: int | None, bound_ms: float | None,
+) -> None:  # fmt: skip
+    """Refuse what does not go with a load under open arrivals.
+
+    Raises InputError, saying what to give instead.
+    """
+    if of_capacity is not None and rate_per_s is not None:
+        raise InputError("--rate: not with --of-capacity; give the load as a rate or as a share of what is carried")
+    if is_open != whole:
+        raise InputError("--open: goes with --map alone; for one load give --of-capacity or --rate without --map")
+    if whole and (of_capacity is not None or rate_per_s is not None):
+        raise InputError("--map --open: is for all loads that were measured; leave --of-capacity and --rate out")
+    if threads is not None:
+        raise InputError("--threads: not with a load by rate, which keeps no number of requests in flight")
+    if nodes:
+        raise InputError("--nodes: not with a load by rate; cassbook predict --rate asks the network of a calibration")
+    if len(workloads) > 1:
+        raise InputError("--workload: one by rate, at its own mix")
+    if of_capacity is not None and not of_capacity > 0:
+        raise InputError(f"--of-capacity: {of_capacity:g} is not above 0; give a share such as 0.4")
+    if rate_per_s is not None and not rate_per_s > 0:
+        raise InputError(f"--rate: {rate_per_s:g} is not above 0; give requests a second")
+    _check_bound(bound_ms, whole=False)
+
+
+def _by_rate(
+    name: str, mix: dict[str, Any], load: dict[str, float | None], weak: bool, form: str, **how: Any
+) -> str:  # fmt: skip
+    """Answer for a load under open arrivals, or without one for all that were measured.
+
+    Raises InputError if the run has no answer.
+    """
+    from cassbook.advisor.open_advice import open_advice, open_map
+    from cassbook.ingest.folder import open_run
+    from cassbook.shown import rate_answers
+
+    if mix["workload"] is not None and mix["read_share"] is not None:
+        raise InputError("--reads: the mix is a part of the workload; leave it out")
+    run = open_run(name)
+    if all(asked is None for asked in load.values()):
+        return rate_answers.load_map(open_map(run, **mix, **how), form, weak)
+    return rate_answers.point(open_advice(run, **mix, **load, **how), form, weak)
 
 
 def _check_point(name: str, threads: float | None, reads: float | None, whole: bool, alone: bool) -> None:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from cassbook.advisor.advice import Advice, AdviceMap, Basis, Bound, Choice, alike, differ, times_as_slow
 from cassbook.core.consistency import without_levels
-from cassbook.core.estimate import Estimate
 from cassbook.core.schema import explained
 from cassbook.core.words import counted, plural
 from cassbook.latency import percentiles
@@ -19,13 +18,11 @@ from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
 from cassbook.latency.uncertainty import ONE_START
 from cassbook.shown import outages
 from cassbook.shown.dead_replicas import dead_replicas, stops, survival
-from cassbook.shown.rankings import ALIKE, UNKNOWN
+from cassbook.shown.rankings import ALIKE, UNKNOWN, percent_apart, significance
 
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
 _POINT = ["read_share", "threads"]
-#: A smaller p-value is not shown.
-_LEAST_P = 0.001
 #: Points of a map that are named for a mark.
 _MOST_POINTS = 3
 
@@ -133,14 +130,14 @@ def _verdicts(advice: Advice) -> list[str]:
         return [f"  {_none(advice)}; nearest is {nearest.setting.name}: --survive {nearest.survives_both}"]
     chosen, lines = surviving[0], []
     if fastest is not chosen:
-        faster = _percent(times_as_slow(chosen, fastest), -100)
+        faster = percent_apart(times_as_slow(chosen, fastest), -100)
         lines.append(
             f"  {fastest.setting.name} is {faster:.1f} % faster ({_significance(chosen, fastest)}), but "
             f"{_stopping(fastest, advice)}"
         )
     if len(surviving) > 1:
         second = surviving[1]
-        slower = _percent(times_as_slow(chosen, second), 100)
+        slower = percent_apart(times_as_slow(chosen, second), 100)
         both = f"  {second.setting.name} is {slower:.1f} % slower than {chosen.setting.name} ("
         same = second.survives == chosen.survives
         end = {True: "", False: ": either will do" if same else ": choose by what they survive", None: ""}
@@ -156,20 +153,8 @@ def _none(advice: Basis) -> str:
     return f"none of the measured settings survives {dead_replicas(advice.survive)} for reads and writes both"
 
 
-def _percent(ratio: Estimate, times: float) -> Estimate:
-    """Return by how many percent a ratio is above 1, or below it where `times` is negative."""
-    low, high = sorted(times * (bound - 1) for bound in (ratio.low, ratio.high))
-    return Estimate(times * (ratio.value - 1), low, high, ratio.n)
-
-
 def _significance(first: Choice, second: Choice) -> str:
-    p_value = alike(first, second)
-    shown = f"p = {p_value:.3f}" if p_value >= _LEAST_P else f"p < {_LEAST_P}"
-    return {
-        True: f"significant, {shown}",
-        False: f"not significant, {shown}",
-        None: "one cluster start cannot show whether they differ",
-    }[differ(p_value)]
+    return significance(alike(first, second))
 
 
 def _names(settings: Any) -> str:
@@ -292,7 +277,7 @@ def _margin(advice: Advice) -> dict[str, Any]:
     second = advice.runner_up
     if second is None:
         return dict.fromkeys(("margin_percent", "margin_low_percent", "margin_high_percent"))
-    margin = _percent(times_as_slow(advice.fastest, second), 100)
+    margin = percent_apart(times_as_slow(advice.fastest, second), 100)
     return {f"margin_{of}percent": _number(bound) for of, bound in
             (("", margin.value), ("low_", margin.low), ("high_", margin.high))}  # fmt: skip
 

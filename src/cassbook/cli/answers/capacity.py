@@ -11,10 +11,12 @@ import pandas as pd
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, EMPTY, FAILED, FOUND, IN_GROUPS, LATE, NONE, UNSENT, Capacity
+from cassbook.core.schema import OPEN
+from cassbook.latency.capacity import AT_LEAST, FOUND, IN_GROUPS, NONE, Capacity
 from cassbook.latency.capacity import capacities as estimated
 from cassbook.latency.percentiles import needed, with_tails
 from cassbook.latency.slices import rates_in_groups
+from cassbook.shown.capacities import number, verdict
 from cassbook.shown.dead_replicas import survival
 
 if TYPE_CHECKING:
@@ -22,12 +24,6 @@ if TYPE_CHECKING:
 
 _REPLICAS = 3
 _WIDTH, _MARGIN = 125, " " * 35
-_WHY = {
-    UNSENT: "fewer requests were sent",
-    FAILED: "too many requests failed",
-    EMPTY: "no request was answered",
-    LATE: "responses took longer",
-}
 
 
 def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None, form: str) -> str:
@@ -54,7 +50,9 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
         return "\n".join(part for line in lines for part in textwrap.wrap(line, _WIDTH, subsequent_indent=_MARGIN))
     rows = [_row(one, replicas) for one in found]
     if form == "csv":
-        lists = ["by_block", "by_block_verdict", "rates_per_s", "left_out_per_s"]
+        lists = [
+            "by_block", "by_block_verdict", "rates_per_s", "load_shares", "share_by_block", "left_out_per_s"
+        ]  # fmt: skip
         return pd.DataFrame(rows).drop(columns=lists).to_csv(index=False).rstrip()
     content = {"run": run.name, "bound_ms": bound_ms, "by": by, "capacities": rows}
     if refused:
@@ -65,11 +63,11 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
 def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas: int) -> list[str]:
     lines = [f"{name}: highest rate whose {by} response time keeps {bound_ms:g} ms"]
     for one in found:
-        lines.append(f"  {_what(one):32} {_verdict(one, by, bound_ms)}; {survival(*_survives(one, replicas))}")
+        lines.append(f"  {_what(one):32} {verdict(one, by, bound_ms)}; {survival(*_survives(one, replicas))}")
         if one.marks:
             lines.append(f"{_MARGIN}marked {one.marks.replace(';', ', ')}")
         if one.left_out_per_s:
-            rates = ", ".join(f"{rate:g}" for rate in one.left_out_per_s)
+            rates = ", ".join(f"{rate:.4g}" for rate in one.left_out_per_s)
             lines.append(f"{_MARGIN}without {rates} a second: {by} needs {needed(by):,} operations per cell")
     if any(one.per_s.n == 1 for one in found):
         lines.append("  one cluster start: what another would give is not known")
@@ -77,6 +75,13 @@ def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas:
 
 
 def _what(one: Capacity) -> str:
+    if one.kind == OPEN:  # pure reads may stand at several settings
+        mix = f"workload {one.workload}" if one.workload else f"{one.read_share:.0%} reads"
+        return f"{mix}, {one.read_cl}/{one.write_cl}, open"
+    return _mix(one)
+
+
+def _mix(one: Capacity) -> str:
     if one.workload:
         return f"workload {one.workload}, {one.read_cl}/{one.write_cl}"
     if one.read_share in {0.0, 1.0}:
@@ -84,42 +89,9 @@ def _what(one: Capacity) -> str:
     return f"{one.read_share:.0%} reads, {one.read_cl}/{one.write_cl}"
 
 
-def _verdict(one: Capacity, by: str, bound_ms: float) -> str:
-    if one.verdict == FOUND:
-        return f"{one.per_s:.0f} a second"
-    starts = len(one.by_block)
-    missed, above = sum(np.isnan(one.by_block)), sum(np.isinf(one.by_block))
-    if above == starts:
-        return f"at least {one.per_s.value:.0f} a second; measure higher rates"
-    if missed == starts:
-        return f"none; {_nearest(one, by, bound_ms)}"
-    between = [rate for rate in one.by_block if np.isfinite(rate)]
-    found = f"{min(between):.0f}" + (f" to {max(between):.0f}" if len(between) > 1 else "") if between else ""
-    parts = [(f"at least {one.rates_per_s[-1]:.0f}", above), (found, len(between)), ("none", missed)]
-    (first, count), *others = [(what, count) for what, count in parts if count]
-    said = [f"{first} a second in {count} of {starts} cluster starts", *(f"{what} in {_few(n)}" for what, n in others)]
-    return ", ".join(said) + (f" ({_nearest(one, by, bound_ms)})" if missed else "; measure higher rates")
-
-
-def _few(count: int) -> str:
-    return "one" if count == 1 else str(count)
-
-
-def _nearest(one: Capacity, by: str, bound_ms: float) -> str:
-    """Say how near the bound is where the lowest rate misses it; where that is within the bound, why it was missed."""
-    if one.nearest_ms > bound_ms:
-        return f"nearest is {one.nearest_per_s:g} a second with {by} {one.nearest_ms:.1f} ms"
-    why = " or ".join(_WHY[reason] for reason in one.missed_by.split(";"))
-    return f"at {one.rates_per_s[0]:g} a second, the lowest rate, {why}"
-
-
 def _survives(one: Capacity, replicas: int) -> tuple[int, int]:
     reads, writes = (replicas - replicas_waited_for(level, replicas) for level in (one.read_cl, one.write_cl))
     return reads, writes
-
-
-def _number(value: float) -> float | None:
-    return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
 def _row(one: Capacity, replicas: int) -> dict[str, Any]:
@@ -132,17 +104,24 @@ def _row(one: Capacity, replicas: int) -> dict[str, Any]:
         "write_cl": one.write_cl,
         "threads": one.threads,
         "verdict": one.verdict,
-        "capacity_per_s": _number(one.per_s.value),
-        "capacity_low_per_s": _number(one.per_s.low) if one.verdict == FOUND else None,
-        "capacity_high_per_s": _number(one.per_s.high) if one.verdict == FOUND else None,
+        "capacity_per_s": number(one.per_s.value),
+        "capacity_low_per_s": number(one.per_s.low) if one.verdict == FOUND else None,
+        "capacity_high_per_s": number(one.per_s.high) if one.verdict == FOUND else None,
         "blocks": one.per_s.n,
-        "by_block": [_number(rate) for rate in one.by_block],
+        "by_block": [number(rate) for rate in one.by_block],
         "by_block_verdict": verdicts,
         **{f"blocks_{name.replace(' ', '_')}": verdicts.count(name) for name in (FOUND, AT_LEAST, NONE)},
-        "nearest_per_s": _number(one.nearest_per_s),
-        "nearest_ms": _number(one.nearest_ms),
+        "nearest_per_s": number(one.nearest_per_s),
+        "nearest_ms": number(one.nearest_ms),
         "missed_by": one.missed_by,
-        "rates_per_s": list(one.rates_per_s),
+        "rates_per_s": [] if one.load_shares else list(one.rates_per_s),
+        "load_shares": list(one.load_shares),
+        "arrivals": "open" if one.kind == OPEN else "fixed",
+        "capacity_share": number(one.share.value),
+        "capacity_share_low": number(one.share.low),
+        "capacity_share_high": number(one.share.high),
+        "share_by_block": [number(share) for share in one.share_by_block],
+        "ended_by": one.ended_by,
         "left_out_per_s": list(one.left_out_per_s),
         "survives_reads": reads,
         "survives_writes": writes,
