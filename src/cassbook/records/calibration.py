@@ -219,7 +219,7 @@ class CalibrationRun:
             response_ms,
             Estimate.positive([each.p99_ms for each in found]),
             Estimate.positive(carried),
-            {name: Estimate.positive([each.utilisation[name] for each in found]) for name in found[0].utilisation},
+            {name: _busy([each.utilisation[name] for each in found]) for name in found[0].utilisation},
             self.outside(question, in_flight, cores, disk_ms),
             cores or self.cores,
             found[0].method,
@@ -236,6 +236,12 @@ class CalibrationRun:
             Outside("disk_ms", disk_ms, 0.0, 0.0),
         ]
         return [each for each in quantities if not each.least <= each.asked <= each.most]
+
+
+def _busy(by_start: Sequence[float]) -> Estimate:
+    """Busy part of a station's servers over cluster starts; none is busier than always."""
+    busy = Estimate.positive(by_start)
+    return busy if np.isnan(busy.high) else replace(busy, high=min(1.0, busy.high))
 
 
 def _falling(response_ms: Floats, cores: int, jobs: Sequence[int]) -> Falls | None:

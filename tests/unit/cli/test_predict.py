@@ -21,6 +21,7 @@ def test_the_response_grows_with_the_rate_and_stays_above_its_mean(answers):
     assert (few["method"], few["arrivals"], few["bottleneck"]) == ("simulated", "poisson", "CPU")
     assert few["response_ms"]["value"] < many["response_ms"]["value"] < many["p99_ms"]["value"]
     assert few["utilisation"]["CPU"]["value"] < many["utilisation"]["CPU"]["value"] < 1
+    assert many["utilisation"]["CPU"]["high"] <= 1
     assert few["capacity_per_s"] == many["capacity_per_s"]
     assert (many["outside"], many["survives"], many["cores"]) == ([], 1, 2)
     for figure in ("response_ms", "p99_ms", "capacity_per_s"):

@@ -1,11 +1,14 @@
 """Open arrivals as `cassbook show` prints them, and in every format and export."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
 
+from cassbook.advisor.open_advice import open_map
 from cassbook.book import export, report
+from cassbook.latency.capacity import capacities
 from cassbook.latency.comparison import compare
 from cassbook.records.results import of_run, prices_of
 from cassbook.records.run import RecordedRun
@@ -111,6 +114,21 @@ def test_a_report_draws_response_over_rate_and_says_where_curves_end(run):
     assert "share of what the weakest carries" in section
     assert "reads, poisson: ONE/ALL does not carry 3000 requests a second." in section
     assert "reads 50 %, poisson: the client is a part of what ONE/ONE shows from 3189 requests a second on" in section
+
+
+def test_a_report_begins_with_what_advise_says_of_open_arrivals(run):
+    text = report.page([run])
+    table = text[text.index("In short") : text.index("Highest rate at which")]
+    (advice,) = (one for one in open_map(run, read_share=0.5, by="p99") if one.of_capacity == 0.4)
+    assert advice.recommended.setting.read_cl == "QUORUM"
+    assert re.search(r"<td[^>]*>0\.4</td><td[^>]*>720 to 880</td>", table)
+    assert "none that survives carries it in every cluster start" in table
+    assert f"{advice.recommended.response_us.value / 1e3:.2f} [" in table
+    carried = text[text.index("Highest rate at which") : text.index("Response time over rate")]
+    (found,) = (
+        one for one in capacities(run.statistics, 10.0, "p99") if (one.read_cl, one.read_share) == ("QUORUM", 0.5)
+    )
+    assert f"<td>50% reads, QUORUM/QUORUM, open</td><td>{found.per_s:.0f}</td>" in carried
 
 
 def test_a_report_of_open_cells_alone_is_whole(only):
