@@ -257,7 +257,8 @@ def _ends(table: pd.DataFrame) -> list[str]:
     for _, rows in table.groupby(MIX, sort=False) if len(table) else ():
         mix = shown_open.mix_of(rows, table)
         for setting, own in rows.groupby("setting", sort=False):
-            lost, client = own[own["not_carried"] > 0], own[own["client"]]
+            lost = own[(own["not_carried"] > 0) & own["rate_per_s"].notna()]
+            client = own[(own["client"] | (own["beyond_client"] > 0)) & own["rate_per_s"].notna()]
             if len(lost):
                 said.append(f"{mix}: {setting} does not carry {lost['rate_per_s'].min():.0f} requests a second.")
             if len(client):

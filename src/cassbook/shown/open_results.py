@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
@@ -51,6 +52,8 @@ def load_of(row: pd.Series) -> str:
 
 def rates_of(row: pd.Series) -> str:
     """Rate, or its range over blocks, in whole requests a second."""
+    if np.isnan(row["rate_per_s"]):
+        return "-"
     least, most = f"{row['rate_least_per_s']:.0f}", f"{row['rate_most_per_s']:.0f}"
     return least if least == most else f"{least} to {most}"
 
@@ -123,6 +126,8 @@ def explained(table: pd.DataFrame) -> list[str]:
             f"Not carried: {counted(lost, 'cell')} (kind {OPEN}) in which a trial showed a growing backlog. "
             "Figures of such a rate are of the blocks that carried it, the faster ones."
         )
+    if beyond := int(table["beyond_client"].sum()):
+        said.append(f"The client could not send the rate of {counted(beyond, 'cell')}: their curve ends there.")
     if few := [name for name in ("p50", "p95", "p99") if _lacks(table, name)]:
         needs = ", ".join(f"{name} {percentiles.needed(name):,}" for name in few)
         said.append(f"Not shown of open cells with too few answers: {needs} are needed.")

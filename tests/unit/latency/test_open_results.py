@@ -100,6 +100,31 @@ def test_a_percentile_of_too_few_is_missing_and_the_client_is_named():
     assert found["client"].eq((found["measured"] == SHARE) & (found["at"] == 0.2)).all()
 
 
+def test_a_setting_that_carries_all_the_client_can_send_is_marked_at_its_end_alone():
+    def by_client(row):
+        return {"marks": "client"} if row["read_cl"] == row["write_cl"] == "ONE" else {}
+
+    found = open_results(open_runs.statistics(open_runs.open_cells(changes=by_client)))
+    client = found[found["client"]]
+    assert list(zip(client["setting"], client["measured"], client["at"], strict=True)) == [("ONE/ONE", ALONE, 0.8)]
+
+    def some(row):
+        return {"marks": "client"} if row["load_share"] == 0.4 and row["read_cl"] == "QUORUM" else {}
+
+    found = open_results(open_runs.statistics(open_runs.open_cells(changes=some)))
+    assert list(found.loc[found["client"], "at"]) == [0.4]
+
+
+def test_what_the_client_could_not_send_is_no_setting_s_fault():
+    def beyond(row):
+        lost = {"marks": "not_carried;client", "mean_us": np.nan}
+        return lost | ({"rate_per_s": np.nan} if row["block"] == 1 else {}) if row["load_share"] == 0.8 else {}
+
+    found = open_results(open_runs.statistics(open_runs.open_cells(own=(), changes=beyond)))
+    row = row_of(found, "ONE/ONE", 0.8)
+    assert (row["blocks"], row["not_carried"], row["beyond_client"]) == (0, 0, 3)
+
+
 def test_what_settings_carried_before_and_after(both):
     found = carried(both).set_index("setting")
     for setting, per_s in CARRIED.items():
