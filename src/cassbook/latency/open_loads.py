@@ -168,7 +168,7 @@ class OpenChoice:
 
     @property
     def marks(self) -> frozenset[str]:
-        """Of the cells that the figure rests on."""
+        """Marks of the cells that the figure rests on."""
         return frozenset().union(*(block.marks for block in self.blocks))
 
     @property
