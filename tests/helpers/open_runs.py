@@ -103,7 +103,6 @@ def tables(rows):
     for order, row in enumerate(rows):
         known, rate = not np.isnan(row["mean_us"]), row.get("rate_per_s", np.nan)
         length_s = REQUESTS / rate if rate > 0 else 1.0
-        row = {name: value for name, value in row.items() if name in CELLS} | {"mean_us": row["mean_us"]}
         more = {"order": order, "repeat": row["block"], "operations": REQUESTS * known, "steady_to_s": length_s}
         samples += [_samples(row, length_s)] if known else []
         whole.append(defaults | more | {"measured_s": length_s} | row)

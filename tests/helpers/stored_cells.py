@@ -49,4 +49,4 @@ def alternate(store, slices, begins=0.1, **changes):
                      "steady_from_s": begins, "steady_to_s": begins + slices.whole_s, "little_ratio": 1.01} | changes
         for number, name in enumerate(names)
     ]  # fmt: skip
-    store.finish_group(rows, recorder.close(), window)
+    store.finish_group(rows, recorder.close(), window.slices)

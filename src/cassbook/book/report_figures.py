@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from cassbook.core.types import Floats
 from cassbook.latency import percentiles, summaries
+from cassbook.latency.open_results import SHARE
 
 #: Colours that the colour-blind can distinguish (Okabe and Ito), and that are seen on white and on black.
 COLOURS = ("#0072B2", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#A6761D", "#7570B3")
@@ -107,6 +108,31 @@ def throughput_panel(cells: pd.DataFrame, colour_of: dict[str, str], name: str) 
     return Panel(f"{name} against throughput", picture.svg())
 
 
+def open_panel(question: str, name: str, rows: pd.DataFrame, points: pd.DataFrame, colour_of: dict[str, str]) -> Panel:
+    """Draw a figure of the response time over the rate, a line per setting, with a dot for each block.
+
+    Along the top stand the rates as shares of what the weakest setting carries. A line ends before the first point that
+    the client is a part of; such points are squares. A rate that a setting does not carry in some block is a cross at
+    the top, and no part of the line, for the blocks that carry it are the faster ones.
+
+    `question`: what the panel answers. `name`: of `percentiles.FIGURES`. `rows`: of one mix, from
+    `open_results.open_results`. `points`: its cells, from `open_results.open_cells`.
+    """
+    picture, column = _Picture("requests per second", f"{name} response, ms"), percentiles.COLUMNS[name]
+    for setting, line in rows.assign(threads=0).sort_values("rate_per_s").groupby("setting", sort=False):
+        colour, ended = colour_of[str(setting)], line["client"].cummax()
+        picture.line(line[~ended & (line["not_carried"] == 0)], "rate_per_s", column, colour)
+        own = points[points["setting"] == setting]
+        picture.dots(own["rate_per_s"], own[percentiles.response_column(name)], colour)
+        picture.squares(line.loc[ended, "rate_per_s"], line.loc[ended, column], colour)
+        picture.crosses(
+            line.loc[line["not_carried"] > 0, "rate_per_s"], colour, lower=list(colour_of).index(str(setting))
+        )
+    shares = rows[rows["measured"] == SHARE].drop_duplicates("at")
+    picture.top(shares["rate_per_s"], shares["at"], "share of what the weakest carries")
+    return Panel(question, picture.svg())
+
+
 def over_time_panel(
     title: str, lines: Mapping[str, tuple[Floats, Floats]],
     bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
@@ -155,6 +181,30 @@ class _Picture:
         self._x += at.tolist()
         self._y += of.tolist()
 
+    def dots(self, x: pd.Series, y: pd.Series, colour: str) -> None:
+        """Draw single blocks, small and pale."""
+        self._axes.plot(x, y * _MS, ".", color=colour, markersize=3, alpha=0.45)
+        self._x += x[y > 0].tolist()
+        self._y += (y[y > 0] * _MS).tolist()
+
+    def squares(self, x: pd.Series, y: pd.Series, colour: str) -> None:
+        """Draw where the client is a part of what is measured."""
+        self._axes.plot(x, y * _MS, "s", color=colour, markersize=5, markerfacecolor="none")
+        self._x += x[y > 0].tolist()
+
+    def crosses(self, x: pd.Series, colour: str, lower: int) -> None:
+        """Draw rates that are not carried at the top, those of several settings below each other."""
+        at = np.full(len(x), 0.97 - 0.05 * lower)
+        self._axes.plot(x, at, "x", color=colour, transform=self._axes.get_xaxis_transform(), markersize=4)
+        self._x += x.tolist()
+
+    def top(self, x: pd.Series, names: pd.Series, label: str) -> None:
+        """Give the horizontal axis a second reading."""
+        if len(x):
+            axis = self._axes.secondary_xaxis("top")
+            axis.set_xticks(x.tolist(), [f"{name:g}" for name in names])
+            axis.set_xlabel(label)
+
     def percentages(
         self, lines: Mapping[str, tuple[Floats, Floats]],
         bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
@@ -169,7 +219,7 @@ class _Picture:
     def svg(self) -> str:
         """Return the picture as a part of a page: no fixed size, names of its own, the page's colours."""
         with rc_context(_LOOK):
-            if self._x:
+            if self._y:
                 _vertical(self._axes, self._y)
                 _horizontal(self._axes, self._x, sorted(set(self.ticks)))
             text = io.StringIO()

@@ -41,6 +41,12 @@ _OPTIONS = (
     ),
     click.option("--yes", is_flag=True, help="With --hosts: do not ask."),
     click.option(
+        "--find-capacity",
+        is_flag=True,
+        help="With --hosts: load the cluster until it carries no more, for a profile's `open.load_shares`. Default: "
+        "`open.rates_per_s` only, rising, never above the highest.",
+    ),
+    click.option(
         "--clients",
         metavar="ADDRESS",
         help="With --hosts: Dask scheduler, tcp://HOST:PORT or tls://..., whose workers send the load.",
@@ -149,8 +155,12 @@ def placed_clients(
         yield profile.model_copy(update={"load": profile.load.model_copy(update={"client_processes": count})}), clients
 
 
-def look(hosts: Hosts, profile: Profile, log: Log) -> tuple[Profile, ExistingCluster]:
+def look(
+    hosts: Hosts, profile: Profile, log: Log, find_capacity: Callable[[str], bool]
+) -> tuple[Profile, ExistingCluster]:
     """Look at the cluster; also return the profile with the release and the number of nodes that were found.
+
+    `find_capacity`: whether what it carries may be looked for, once its version is known.
 
     Raises InputError for what does not fit. Raises LaboratoryError if it cannot be reached.
     """
@@ -158,7 +168,7 @@ def look(hosts: Hosts, profile: Profile, log: Log) -> tuple[Profile, ExistingClu
     from cassbook.lab.run.hosts import profile_for
 
     cluster = ExistingCluster(hosts, profile.cluster.replication_factor, uuid.uuid4().hex[:12], log)
-    return profile_for(profile, cluster, log), cluster
+    return profile_for(profile, cluster, log, find_capacity(cluster.release.version)), cluster
 
 
 def announce(cluster: ExistingCluster, profile: Profile, folder: Path, resume: bool, log: Log) -> Written:
@@ -170,7 +180,7 @@ def announce(cluster: ExistingCluster, profile: Profile, folder: Path, resume: b
     Raises InputError if the keyspace is somebody's.
     """
     from cassbook.core.schema import read_cells
-    from cassbook.lab.run.hosts import written
+    from cassbook.lab.run.hosts import open_load, written
     from cassbook.lab.run.plan import plan
     from cassbook.records import manifest
     from cassbook.records.kinds import RUN
@@ -182,7 +192,7 @@ def announce(cluster: ExistingCluster, profile: Profile, folder: Path, resume: b
         cells = [cell for cell in cells if cell.cell_id not in done]
     cluster.check_keyspace()
     amount = written(profile, cells)
-    for line in picture(cluster, profile, amount):
+    for line in (*picture(cluster, profile, amount), *open_load(profile)):
         log(line)
     return amount
 

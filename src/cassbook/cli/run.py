@@ -54,16 +54,27 @@ def run(
         return
     wanted = load_profile(profile, engine=engine)
     scheduler = asked_clients(existing, wanted)
+    where = "" if hosts is None else "existing-"
+
+    def folder_of(version: str) -> Path:
+        return output or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{version}"
+
+    def find_capacity(version: str) -> bool:
+        return existing["find_capacity"] or (resume and _finds_capacity(folder_of(version)))
+
     if hosts is not None:
         try:
-            wanted, there = look(hosts, wanted, log)
+            wanted, there = look(hosts, wanted, log, find_capacity)
         except LaboratoryError as error:
             if not dry_run:
                 raise
+            from cassbook.lab.run.hosts import careful
+
             log(f"{error}; whether the profile fits the cluster is not known")
-            reached, wanted = False, wanted.model_copy(update={"engine": list(RELEASES)[-1]})  # the one with most in it
-    where = "" if there is None else "existing-"
-    folder = output or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
+            newest = list(RELEASES)[-1]  # the one with most in it
+            wanted = careful(wanted, find_capacity(newest)).model_copy(update={"engine": newest})
+            reached = False
+    folder = folder_of(wanted.engine)
     with placed_clients(scheduler, there, wanted, folder, resume, log) as (placed, clients):
         if there is not None:
             resume = resume or _left_without_cells(folder, placed)
@@ -89,6 +100,17 @@ def _left_without_cells(folder: Path, profile: Profile) -> bool:
     from cassbook.records.kinds import RUN
 
     return begun_without_cells(folder) and manifest.read(folder, RUN)["profile"] == profile.model_dump(mode="json")
+
+
+def _finds_capacity(folder: Path) -> bool:
+    """Whether a folder's run was begun with --find-capacity, which its --resume need not repeat."""
+    from cassbook.records import manifest
+    from cassbook.records.kinds import RUN
+
+    if not folder.exists():
+        return False
+    begun_with = manifest.read(folder, RUN)["profile"].get("open") or {}
+    return bool(begun_with.get("find_capacity"))
 
 
 def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool, dry_run: bool, form: str) -> None:

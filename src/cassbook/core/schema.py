@@ -244,6 +244,11 @@ def without_aside(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[~cells["kind"].isin(ASIDE)]
 
 
+def without_open(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return cells without those of kind `OPEN`, which only tables of their own show: their rates differ by block."""
+    return cells[cells["kind"] != OPEN]
+
+
 def read_cells(path: Path) -> pd.DataFrame:
     """Read a `cells.csv`: empty numbers are NaN, empty texts stay empty.
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
+from cassbook.core.schema import without_open
 from cassbook.latency import designs
 from cassbook.latency.labels import labelled
 
@@ -30,7 +31,7 @@ def by_predecessor(
     (`Estimate` over blocks, in percent of the average), cells. Slices behind one of their own level are left out, as
     are cells that have had one predecessor alone.
     """
-    cells = labelled(statistics)[["cell_id", "block", "level", "operation", "threads"]]
+    cells = labelled(without_open(statistics))[["cell_id", "block", "level", "operation", "threads"]]
     table = slices[["cell_id", "after", figure]].merge(cells, on="cell_id")
     table = table.assign(after=table["after"].map(cells.set_index("cell_id")["level"]), log=np.log(table[figure]))
     table = table[table["after"].notna() & (table["after"] != table["level"])]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cassbook.core.schema import CLIENT_MARKS, OPEN, WARM_UP, Mark
+from cassbook.core.schema import CLIENT_MARKS, WARM_UP, Mark
 
 #: Little's law: throughput x mean latency should be the threads; more than this away is marked and shown.
 LITTLE_TOLERANCE = 0.05
@@ -44,10 +44,13 @@ class Due:
         """Add up what several loops, or one in turn, had to send; None for none."""
         if not parts:
             return None
-        counts = (
-            sum(getattr(part, name) for part in parts) for name in ("n_due", "n_in_flight", "n_unsent", "n_waited")
+        return cls(
+            sum(part.n_due for part in parts),
+            sum(part.n_in_flight for part in parts),
+            sum(part.n_unsent for part in parts),
+            sum(part.n_waited for part in parts),
+            np.concatenate([part.late_s for part in parts]),
         )
-        return cls(*counts, np.concatenate([part.late_s for part in parts]))
 
 
 def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
@@ -56,11 +59,11 @@ def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
     Of one in turn with others: how many a second of those that were due in what counts left within 5 % of a segment.
     """
     started_s = samples["started_s"]
-    if row["kind"] == OPEN:
+    if row["slices"]:
         steady = _of_phases(samples, "steady")
         late_s = steady["started_s"].to_numpy() - steady["intended_s"].to_numpy()
         soon = (1 - RATE_SHARE) * row["measured_s"] / max(row["slices"], 1)
-        return float(np.count_nonzero(late_s <= soon) / row["measured_s"])
+        return float(np.count_nonzero(late_s <= soon) / row["measured_s"]) if row["measured_s"] else 0.0
     within = pc.and_(pc.greater_equal(started_s, row["steady_from_s"]), pc.less(started_s, row["steady_to_s"]))
     return float((pc.sum(within).as_py() or 0) / (row["steady_to_s"] - row["steady_from_s"]))
 

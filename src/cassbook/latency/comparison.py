@@ -24,7 +24,7 @@ from scipy import stats
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import FEWEST, Estimate
-from cassbook.core.schema import UNKNOWN_THREADS
+from cassbook.core.schema import OPEN, UNKNOWN_THREADS, without_open
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
@@ -256,9 +256,20 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
         by=by,
         not_shown=not_shown,
         paired=paired,
-        notes=[note for run in runs for note in run.notes],
+        notes=[*(note for run in runs for note in run.notes), *_on_open_cells(runs)],
         operations=len(_operations(cells[0]) & _operations(cells[1])),
     )
+
+
+def _on_open_cells(runs: tuple[Run, Run]) -> list[str]:
+    """Say that cells under open arrivals are not compared, where a run has some."""
+    having = [run.name for run in runs if (run.statistics["kind"] == OPEN).any()]
+    if not having:
+        return []
+    return [
+        f"Cells under open arrivals ({' and '.join(having)}) are not compared: their rates are shares of what each run "
+        "carried. `cassbook show` has them."
+    ]
 
 
 def _with_parts(runs: tuple[Run, Run], by: str) -> list[pd.DataFrame]:
@@ -273,11 +284,12 @@ def _with_tails(run: Run, by: str) -> pd.DataFrame:
     """Statistics of a run, with p99.9 where that is asked for."""
     if by not in percentiles.FIGURES:
         raise InputError(f"by: {by!r} is none of {', '.join(percentiles.FIGURES)}")
+    statistics = without_open(run.statistics)
     if by != "p99.9":
-        return run.statistics
+        return statistics
     if not getattr(run, "has_histograms", False):
         raise InputError(f"by: p99.9 comes from histograms, which {run.name} has not here; use p99 or lower")
-    return percentiles.with_tails(run.statistics, run.histograms)  # type: ignore[attr-defined]  # has_histograms
+    return percentiles.with_tails(statistics, run.histograms)  # type: ignore[attr-defined]  # has_histograms
 
 
 def _by_deployment(tables: list[pd.DataFrame]) -> list[pd.DataFrame]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
+from cassbook.core.schema import without_open
 from cassbook.latency.labels import labelled
 
 #: What makes levels comparable, but for the block.
@@ -36,9 +37,9 @@ def block_ratios(
 
     Columns: `KEYS`, block, level, base, log_ratio (natural logarithm), rounds (how many it is the mean of; 0 for a
     cell that was measured alone), round_sd (standard deviation of the logarithm over rounds; NaN where there are none).
-    Cells without a base in their block have no row.
+    Cells without a base in their block have no row, nor have those under open arrivals (see `open_results`).
     """
-    cells = labelled(statistics)
+    cells = labelled(without_open(statistics))
     cells = cells[[*KEYS, "block", "cell_id", "level", figure]]
     return ratios_of_rounds(_by_round(cells, slices, figure), figure, bases)
 
@@ -102,7 +103,7 @@ def table(statistics: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
     """
     if slices.empty:
         return pd.DataFrame(columns=[*KEYS, "level", "base", "ratio", "low", "high", "blocks"])
-    alternated = statistics[statistics["cell_id"].isin(slices["cell_id"])]
+    alternated = without_open(statistics[statistics["cell_id"].isin(slices["cell_id"])])
     ratios = prices(block_ratios(alternated, slices))
     shares = labelled(alternated).groupby("operation")["read_share"].first()
     order = ratios.assign(share=-ratios["operation"].map(shares)).sort_values(

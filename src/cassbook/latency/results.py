@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import WRITE_LEVELS, refuses_reads, replicas_waited_for
+from cassbook.core.schema import without_open
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.uncertainty import NOTHING
@@ -43,6 +44,10 @@ class Results:
         Whether histograms, from which p99.9 comes, were not at hand.
     rates_in_groups : bool
         Whether settings at a fixed rate were measured together, in slices of one load, as in runs of earlier versions.
+    under_open : DataFrame
+        What was measured under open arrivals, which `table` leaves out: `open_results.open_results`.
+    carried : DataFrame
+        What each setting carried before and after: `open_results.carried`.
     """
 
     table: pd.DataFrame
@@ -50,6 +55,8 @@ class Results:
     missing: dict[str, Missing]
     no_histograms: bool = False
     rates_in_groups: bool = False
+    under_open: pd.DataFrame = field(default_factory=pd.DataFrame)
+    carried: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def parts(self) -> int:
@@ -92,7 +99,7 @@ def results(
     Parameters
     ----------
     statistics : DataFrame
-        From `cells.cell_statistics`.
+        From `cells.cell_statistics`; cells under open arrivals have a table of their own, `open_results`.
     recorded : mapping of str to HdrHistogram, optional
         The run's histograms, from which p99.9 comes; None where they are not at hand.
     replication_factor : int, optional
@@ -100,6 +107,7 @@ def results(
     parts : DataFrame, optional
         Statistics of single operations within mixed cells, which become rows of their own.
     """
+    statistics = without_open(statistics)
     cells = labelled(statistics if recorded is None else percentiles.with_tails(statistics, recorded), failed_too=True)
     cells[_PART] = False
     if parts is not None:
@@ -128,20 +136,20 @@ def _row(group: pd.DataFrame, missing: dict[str, Missing], replication_factor: i
     paced = "response_us" in group.columns and len(known) > 0 and bool(known["response_us"].notna().all())
     time, first = "response_" if paced else "", group.iloc[0]
     row: dict[str, Any] = {name: first[name] for name in ("read_share", "read_cl", "write_cl")}
-    row |= _survived(first, replication_factor)
+    row |= survived(first, replication_factor)
     row |= {"time": RESPONSE if paced else SERVICE, "blocks": group["block"].nunique(), "interval": NOTHING}
     sums = {"operations": "n_ok", "errors": "n_errors", "unknown": "n_unknown"}
     row |= {name: int(np.nansum(group[column].astype(float))) for name, column in sums.items()}
     row["operations"] += row["errors"]
-    _estimate(row, group, "throughput_per_s", "throughput_per_s")
-    _estimate(row, group, f"{time or 'latency_'}us", "latency_us")
+    estimate_into(row, group, "throughput_per_s", "throughput_per_s")
+    estimate_into(row, group, f"{time or 'latency_'}us", "latency_us")
     least = float(percentiles.known_operations(group).min())
     for name in percentiles.SHARES if len(known) else ():
         column = percentiles.COLUMNS[name]
         if not percentiles.supported(name, least):
             missing[name].few += 1
             missing[name].least = min(least, missing[name].least)
-        elif not _estimate(row, group, f"{time}{column}", column):
+        elif not estimate_into(row, group, f"{time}{column}", column):
             missing[name].miss(group)
         elif np.isinf(least) and not percentiles.supported(name, fewest := float(group["n_ok"].min())):
             missing[name].printed += 1
@@ -151,7 +159,7 @@ def _row(group: pd.DataFrame, missing: dict[str, Missing], replication_factor: i
     return row | {"marks": summaries.all_marks(group["marks"])}
 
 
-def _survived(cell: pd.Series, n: int | None) -> dict[str, int | None]:
+def survived(cell: pd.Series, n: int | None) -> dict[str, int | None]:
     """How many dead replicas a cell's reads and writes survive; None where there are none, or it is not known."""
     read_cl, write_cl, reads = cell["read_cl"], cell["write_cl"], cell["read_share"]
     asked = {
@@ -161,7 +169,7 @@ def _survived(cell: pd.Series, n: int | None) -> dict[str, int | None]:
     return {what: n - replicas_waited_for(level, n) if n and known else None for what, (level, known) in asked.items()}
 
 
-def _estimate(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) -> bool:
+def estimate_into(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) -> bool:
     """Put a figure and its bounds into a row; False where no block has it."""
     if column not in group.columns or group[column].isna().all():
         return False

@@ -30,6 +30,7 @@ COLUMNS = (
     "p99_us",
     "throughput_per_s",
     "response_us",  # mean from when requests were due, where they arrive by themselves
+    "response_p50_us",
     "response_p99_us",
 )
 _QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
@@ -87,6 +88,7 @@ def slice_statistics(
         **{name: by_slice.quantile(share).reindex(numbers).to_numpy() for name, share in _QUANTILES.items()},
         "throughput_per_s": np.round(n_ok / counted_s, 1),
         "response_us": response.mean().reindex(numbers).round(1).to_numpy(),
+        "response_p50_us": response.quantile(0.5).reindex(numbers).round(1).to_numpy(),
         "response_p99_us": response.quantile(0.99).reindex(numbers).round(1).to_numpy(),
     }
     return pd.DataFrame(columns)[list(COLUMNS)]

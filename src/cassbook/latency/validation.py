@@ -16,6 +16,7 @@ from cassbook import published
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import CassbookWarning, InputError, LackingError
 from cassbook.core.estimate import Estimate
+from cassbook.core.schema import without_open
 from cassbook.latency.mixing import WORKLOAD, best_setting, mixed, surface
 from cassbook.latency.summaries import all_marks, mixed_cells
 
@@ -137,9 +138,10 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
 
 def block_spread_percent(cell_stats: pd.DataFrame) -> float:
     """Return the typical spread of a cell from block to block: median standard deviation in percent of the mean, all
-    cells.
+    cells but those under open arrivals, whose rates differ from block to block.
     """
-    groups = cell_stats.groupby(cell_stats["cell_id"].str.partition("-")[2])["latency_us"]
+    cells = without_open(cell_stats)
+    groups = cells.groupby(cells["cell_id"].str.partition("-")[2])["latency_us"]
     return float((groups.std(ddof=1) / groups.mean()).median() * 100)
 
 

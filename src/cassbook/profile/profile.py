@@ -37,6 +37,7 @@ from cassbook.profile.fields import (
     ThreadCounts,
     Threads,
 )
+from cassbook.profile.open import OpenSection
 from cassbook.profile.workloads import Distribution, WorkloadsSection
 
 #: How coordinators are chosen where no node is named: see `load.coordinators`.
@@ -146,6 +147,7 @@ class Profile(Section):
     pure: PureSection | None = None
     mixed: MixedSection | None = None
     workloads: WorkloadsSection | None = None
+    open: OpenSection | None = None
     cold: ColdSection | None = None
     paced: PacedSection | None = None
     distance: DistanceSection | None = None
@@ -170,7 +172,7 @@ class Profile(Section):
         if not isinstance(replicas, int) or replicas < 1:
             return content
         named = {"settings": [pair.name for pair in strong_settings(replicas)]}
-        sections = {key: content[key] for key in ("mixed", "workloads") if isinstance(content.get(key), dict)}
+        sections = {key: content[key] for key in ("mixed", "workloads", "open") if isinstance(content.get(key), dict)}
         return content | {key: named | section for key, section in sections.items()}
 
     @model_validator(mode="after")
@@ -186,9 +188,28 @@ class Profile(Section):
         return value
 
     @model_validator(mode="after")
+    def _threads_given(self) -> Self:
+        """Refuse workloads without `threads`, unless all of them are measured under open arrivals."""
+        part = self.workloads
+        if part is None or part.threads:
+            return self
+        opened = self.open.workloads if self.open else []
+        if not opened:
+            wrong = "List should have at least 1 item, not 0 (got [])"
+            raise ValueError(f"workloads.threads: {wrong if 'threads' in part.model_fields_set else 'is missing'}")
+        if part.has_rates:
+            raise ValueError("workloads.rates_per_s: needs workloads.threads, the highest of which may be in flight")
+        if missed := [name for name in part.names if name not in opened]:
+            raise ValueError(
+                f"workloads: {', '.join(missed)}: measured in no loop; give workloads.threads, or name it under "
+                "open.workloads"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _something_to_measure(self) -> Self:
         if not any(self._parts) and self.faults is None:
-            raise ValueError("nothing to measure: give pure, mixed or workloads")
+            raise ValueError("nothing to measure: give pure, mixed, workloads or open")
         return self
 
     @model_validator(mode="after")
@@ -197,7 +218,7 @@ class Profile(Section):
             return self
         if any((*self._parts, self.cold, self.paced)):
             raise ValueError(
-                "faults: strike under a load of their own; leave pure, mixed, workloads, cold and paced out"
+                "faults: strike under a load of their own; leave pure, mixed, workloads, open, cold and paced out"
             )
         if self.load.steady_s is None:
             raise ValueError("faults: need load.steady_s, the length of the schedule")
@@ -208,7 +229,7 @@ class Profile(Section):
     def _deployments_fit(self) -> Self:
         if self.distance is None:
             return self
-        extra = [name for name in ("workloads", "cold", "paced") if getattr(self, name) is not None]
+        extra = [name for name in ("workloads", "open", "cold", "paced") if getattr(self, name) is not None]
         if extra:
             raise ValueError(f"{', '.join(extra)}: not with distance; give pure or mixed")
         for name, placement in self.distance.placements().items():
@@ -255,7 +276,18 @@ class Profile(Section):
         levels = set(self.pure.levels) if self.pure else set()
         levels |= {level for part in (self.cold, self.paced) if part for level in part.levels}
         self._check_met(levels)
-        self._check_met({level for pair in self._settings() for level in (pair.read_cl, pair.write_cl)})
+        # Those of `open` are checked with their names: see `_open_fits`.
+        closed = self._settings(mixed=self.mixed, workloads=self.workloads, faults=self.faults)
+        self._check_met({level for pair in closed for level in (pair.read_cl, pair.write_cl)})
+        self._settings(open=self.open)
+        return self
+
+    @model_validator(mode="after")
+    def _open_fits(self) -> Self:
+        if self.open is not None:
+            pairs = {name: self.setting(name) for name in self.open.settings}
+            known = self.workloads.names if self.workloads else []
+            self.open.check(pairs, self.cluster.replication_factor, self.engine, known)
         return self
 
     def _check_met(self, levels: set[str]) -> None:
@@ -268,10 +300,15 @@ class Profile(Section):
         """Find a pair of levels by its name, which depends on the replication factor."""
         return setting(name, self.cluster.replication_factor)
 
-    def _settings(self) -> list[Setting]:
-        """Return all pairs of levels; raise ValueError for a name that the replication factor does not have."""
+    def _settings(
+        self, **sections: MixedSection | WorkloadsSection | OpenSection | FaultsSection | None
+    ) -> list[Setting]:
+        """Return the pairs of levels of some sections.
+
+        Raises ValueError for a name that the replication factor does not have.
+        """
         pairs = []
-        for key, section in (("mixed", self.mixed), ("workloads", self.workloads), ("faults", self.faults)):
+        for key, section in sections.items():
             for name in section.settings if section else ():
                 try:
                     pairs.append(self.setting(name))
@@ -291,8 +328,10 @@ class Profile(Section):
         return max((part.repeats for part in self._parts if part), default=0)
 
     @property
-    def _parts(self) -> tuple[PureSection | MixedSection | WorkloadsSection | None, ...]:
-        return self.pure, self.mixed, self.workloads
+    def _parts(self) -> tuple[PureSection | MixedSection | WorkloadsSection | OpenSection | None, ...]:
+        """The sections that make blocks; workloads without threads have cells under `open` alone."""
+        closed = self.workloads if self.workloads and self.workloads.threads else None
+        return self.pure, self.mixed, closed, self.open
 
 
 def load_profile(name_or_path: str, **overrides: Any) -> Profile:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.profile import columns
-from cassbook.profile.fields import Distinct, Name, Positive, Rates, Section, Settings, Share, ThreadCounts
+from cassbook.profile.fields import Distinct, Name, Positive, Rates, Section, Settings, Share, Threads
 
 Distribution = Literal["zipfian", "uniform", "hotspot", "exponential", "sequential"]
 Preset = Literal["A", "B", "C", "D", "E", "F"]
@@ -192,10 +192,11 @@ class WorkloadsSection(Section):
     """Workloads measured after the pure and mixed cells of a block: YCSB's presets, and own ones.
 
     Each is measured in a closed loop at each of `threads`, and, where there are `rates_per_s`, in an open loop at each
-    of them, with as many requests in flight at most as the highest of `threads`.
+    of them, with as many requests in flight at most as the highest of `threads`. A profile whose section `open` names
+    all of them may leave `threads` out: they are then measured there alone.
     """
 
-    threads: ThreadCounts
+    threads: Annotated[list[Threads], Distinct] = Field(default_factory=list)
     settings: Settings = Field(default=[s.name for s in STRONG_SETTINGS])
     repeats: Positive = 1
     presets: Annotated[list[Preset], Distinct] = Field(default_factory=list)
@@ -205,10 +206,14 @@ class WorkloadsSection(Section):
     rates_per_s: Rates | None = None
 
     @property
+    def names(self) -> list[str]:
+        """Its workloads: letters of presets, then names of own ones."""
+        return [*self.presets, *(section.name for section in self.own)]
+
+    @property
     def has_rates(self) -> bool:
         """Whether any of its workloads is measured at fixed rates."""
-        names = [*self.presets, *(section.name for section in self.own)]
-        return any(self.rates_of(name) for name in names)
+        return any(self.rates_of(name) for name in self.names)
 
     def rates_of(self, workload: str) -> list[float]:
         """Return the fixed rates at which a workload is measured; none if in a closed loop only."""

@@ -32,10 +32,10 @@ class Loads:
     @cached_property
     def ms(self) -> dict[str, float]:
         """By station, ms of its servers for one request; of one machine for all, its CPU's are the client's too."""
-        return {station.name: self._all[station.name] for station in self._queues}
+        return {station.name: self.every_ms[station.name] for station in self._queues}
 
     @cached_property
-    def _all(self) -> dict[str, float]:
+    def every_ms(self) -> dict[str, float]:
         """As `ms`, with stations at which nobody waits."""
         total = dict.fromkeys((station.name for station in stations(self.network)), 0.0)
         weights = np.array([operation.share for operation in self.network.operations])

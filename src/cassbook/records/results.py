@@ -9,8 +9,11 @@ from typing import Protocol
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
+from cassbook.core.schema import OPEN
 from cassbook.latency import prices
 from cassbook.latency.comparison import Run
+from cassbook.latency.open_results import carried, open_results
+from cassbook.latency.percentiles import with_tails
 from cassbook.latency.results import Results, results
 from cassbook.latency.slices import rates_in_groups
 from cassbook.records.run import RecordedRun
@@ -31,7 +34,12 @@ class Measured(Run, Protocol):
 def of_run(run: Measured) -> Results:
     """Return the results of a run; p99.9 is left out where the installed package has no histograms of it."""
     recorded = run.histograms if run.has_histograms else None
-    found = results(run.statistics, recorded, replication(run), run.parts)
+    statistics = run.statistics
+    found = results(statistics, recorded, replication(run), run.parts)
+    if (statistics["kind"] == OPEN).any():
+        opened = statistics[statistics["kind"] == OPEN]
+        tailed = opened if recorded is None else with_tails(opened, recorded)
+        found = replace(found, under_open=open_results(tailed, replication(run)), carried=carried(opened))
     together = isinstance(run, RecordedRun) and bool(rates_in_groups(run.statistics, run.slices).any())
     return replace(found, rates_in_groups=together)
 

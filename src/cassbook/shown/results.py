@@ -16,9 +16,9 @@ from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, RESPONSE, Missing, Results
 from cassbook.latency.uncertainty import BLOCKS, ONE_START
 from cassbook.records.results import Measured, of_run, prices_of, replication
-from cassbook.shown import outages, prices
+from cassbook.shown import open_results, outages, prices
 from cassbook.shown.dead_replicas import survival
-from cassbook.shown.tables import WIDTH, Format, csv, estimates, formatted, lines, wrapped
+from cassbook.shown.tables import WIDTH, Format, csv, estimates, formatted, lines, three_digits, wrapped
 
 _BEHIND = (
     "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent (for both "
@@ -43,16 +43,6 @@ _HEADS = {"rate_per_s": "rate/s"}
 _ALWAYS = ("operation", "level")
 #: Those that may be long.
 _NAMES = ("workload", "condition", *_ALWAYS)
-
-
-def three_digits(value: float) -> str:
-    """Value in three significant digits, all of those before the point, and none below a nanosecond in ms.
-
-    >>> three_digits(23912.0), three_digits(31.0), three_digits(0.0004)
-    ('23912', '31.0', '0.000400')
-    """
-    digits = 0 if value >= 100 else int(min(2 - np.floor(np.log10(value * (1 + 1e-9))), 6)) if value > 0 else 0  # noqa: PLR2004
-    return f"{value:.{digits}f}"
 
 
 def _figure(estimate: Estimate) -> str:
@@ -115,9 +105,11 @@ def _of_all(name: str, value: object) -> str:
 
 def heading(run: Measured, of: Results) -> str:
     """Say in a line which run it is."""
-    engines = ", ".join(of.table["engine"].unique()) or run.manifest.get("engine", "")
-    blocks = int(of.table["blocks"].max()) if len(of.table) else 0
-    n = len(of.table) - of.parts
+    measured = dict.fromkeys(engine for table in (of.table, of.under_open) if len(table) for engine in table["engine"])
+    engines = ", ".join(measured) or run.manifest.get("engine", "")
+    tables = [table for table in (of.table, of.under_open) if len(table)]
+    blocks = max((int(table["blocks"].max()) for table in tables), default=0)
+    n = sum(map(len, tables)) - of.parts
     return f"{run.name}: Cassandra {engines}, {counted(n, 'cell')} in {counted(blocks, 'block')}"
 
 
@@ -139,6 +131,9 @@ def explained_results(of: Results) -> list[str]:
         several = "es" if mixes > 1 else ""
         said.append(f"Percentiles of {mixes} mix{several} are not shown: those of several operations do not add up.")
     said += [sentence for name, one in of.missing.items() for sentence in _on_missing(name, one, of.no_histograms)]
+    if len(of.under_open):
+        said += open_results.explained(of.under_open)
+        return said + _on_marks(pd.concat([whole["marks"], of.under_open["marks"]]))
     return said + _on_marks(whole["marks"])
 
 
@@ -194,7 +189,7 @@ def _on_marks(marks: pd.Series) -> list[str]:
 
 def surviving(run: Measured, of: Results) -> list[str]:
     """Say what a run's pairs of levels survive, where its replication factor is known, and what a dead node costs."""
-    n, table = replication(run), of.table
+    n, table = replication(run), with_open(of)
     pairs = table[table["survives_reads"].notna() & table["survives_writes"].notna()]
     if n is None or pairs.empty:
         return []
@@ -205,8 +200,14 @@ def surviving(run: Measured, of: Results) -> list[str]:
     return [f"With {counted(n, 'replica')}: {'; '.join(said)}.", *(f"Measured {line}." for line in measured)]
 
 
+def with_open(of: Results) -> pd.DataFrame:
+    """Rows of closed loops and of open arrivals in one table; columns that one of them lacks are empty."""
+    tables = [table for table in (of.table, of.under_open) if len(table)]
+    return pd.concat(tables, ignore_index=True) if len(tables) > 1 else (tables or [of.table])[0]
+
+
 def _all_sections(run: Measured, of: Results) -> list[tuple[str, pd.DataFrame]]:
-    return [*sections(of), *prices.sections(prices_of(run))]
+    return [*sections(of), *open_results.sections(of.under_open, of.carried), *prices.sections(prices_of(run))]
 
 
 def as_text(run: Measured) -> str:
@@ -255,18 +256,25 @@ def as_markdown(run: Measured) -> str:
 
 
 def as_json(run: Measured) -> str:
-    """JSON: run, engine, cells (a list of objects, units in their names; what is not known is null), prices, notes."""
+    """JSON: run, engine, cells (a list of objects, units in their names; what is not known is null), prices, notes.
+
+    Where there are cells under open arrivals also open and carried: `open_results.open_results` and `carried`.
+    """
     of = of_run(run)
     cells = json.loads(of.table.to_json(orient="records", double_precision=6))
     content = {"run": run.name, "engine": run.manifest.get("engine"), "replication_factor": replication(run)}
     ratios = json.loads(prices_of(run).to_json(orient="records", double_precision=6))
+    if len(of.under_open):
+        content["open"], content["carried"] = (
+            json.loads(table.to_json(orient="records", double_precision=6)) for table in (of.under_open, of.carried)
+        )
     content |= {"cells": cells, "prices": ratios, "notes": [*surviving(run, of), *explained_results(of), *run.notes]}
     return json.dumps(content, indent=2)
 
 
 def as_csv(run: Measured) -> str:
-    """CSV of the cells, with the run's name in front."""
-    return csv(of_run(run).table, run=run.name)
+    """CSV of the cells, with the run's name in front; those under open arrivals last, with columns of their own."""
+    return csv(with_open(of_run(run)), run=run.name)
 
 
 FORMATS: dict[str, Callable[[Measured], str]] = {

@@ -17,6 +17,16 @@ WIDTH = 120
 Format = str | Callable[[Any], str]
 
 
+def three_digits(value: float) -> str:
+    """Value in three significant digits, all of those before the point, and none below a nanosecond in ms.
+
+    >>> three_digits(23912.0), three_digits(31.0), three_digits(0.0004)
+    ('23912', '31.0', '0.000400')
+    """
+    digits = 0 if value >= 100 else int(min(2 - np.floor(np.log10(value * (1 + 1e-9))), 6)) if value > 0 else 0  # noqa: PLR2004
+    return f"{value:.{digits}f}"
+
+
 def text(value: object, spec: Format = "", missing: str = "") -> str:
     """Return a figure, an Estimate or a word by its format; `missing` for None and NaN.
 

@@ -21,16 +21,15 @@ from cassbook.core.paths import project_root
 from cassbook.lab.engine import cluster as local
 from cassbook.lab.engine import existing_cluster as module
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
-from cassbook.lab.engine.existing_cluster import ExistingCluster, FoundRelease, Hosts, contact_points
+from cassbook.lab.engine.existing_cluster import FoundRelease, Hosts, contact_points
 from cassbook.lab.run import measure
 from cassbook.lab.run.hosts import Written, profile_for, same_clients, same_place, written
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
 from tests.helpers.command import cassbook
+from tests.helpers.found_cluster import SECRET, USER, Fake
 from tests.helpers.profiles import write_profile as profile_file
-
-USER, SECRET = "name-of-the-user", "s3cret-of-the-test"
 
 
 @pytest.fixture(autouse=True)
@@ -38,18 +37,6 @@ def _no_local_cluster(monkeypatch):
     monkeypatch.setattr(local.CassandraCluster, "start", lambda self, keep=False: pytest.fail("a cluster was started"))
     monkeypatch.delenv(USERNAME, raising=False)
     monkeypatch.delenv(PASSWORD, raising=False)
-
-
-class Fake(ExistingCluster):
-    """A cluster of three nodes that was found, without one being there."""
-
-    def __init__(self, asked=None, replication_factor=3, run="0123456789ab", log=print, comment=None, version="4.1.7"):
-        self.asked = asked or Hosts(("10.1.2.3",), access=Access(USER, SECRET))
-        self.replication_factor, self.run, self.log = replication_factor, run, log
-        self.keyspace, self.name, self.data_centre = self.asked.keyspace, "Orders", "dc-north"
-        self.addresses, self.silent, self.others = ["10.1.2.3", "10.1.2.4", "10.1.2.5"], [], ["shop", "users"]
-        self.release, self.fingerprint, self._nodes_in_all = FoundRelease(version, 4), "ab12", 6
-        self._comment, self._counts_hints = comment, version.startswith("2")
 
 
 def run(*arguments, **options):

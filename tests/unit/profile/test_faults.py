@@ -239,7 +239,7 @@ def test_clocks_and_disks_that_fail_are_told_to_the_cluster_beforehand(written):
 
 def test_faults_go_with_no_other_part_and_need_a_length(written):
     event = EVENT % "at_s: 5, do: kill, nodes: [1]"
-    with pytest.raises(InputError, match="pure, mixed, workloads, cold and paced"):
+    with pytest.raises(InputError, match="pure, mixed, workloads, open, cold and paced"):
         written(f"{event}\npure: {{threads: [10]}}")
     with pytest.raises(InputError, match=r"faults: need load\.steady_s"):
         written(event, BASE.replace("steady_s: 60", "operations_per_thread: 5"))

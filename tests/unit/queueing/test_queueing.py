@@ -56,7 +56,7 @@ def throughput_bounds(network, jobs):
     loads = Loads(network)
     stretch = max((1.0, *network.slowdown)) if network.slowdown else 1.0
     queues_ms = sum(loads.ms.values())
-    delays_ms = sum(loads._all.values()) - queues_ms
+    delays_ms = sum(loads.every_ms.values()) - queues_ms
     least = 1000 * jobs / (network.think_ms + delays_ms + jobs * queues_ms * stretch)
     return least, min(loads.most_per_s, 1000 * jobs / (network.think_ms + least_ms(network)))
 

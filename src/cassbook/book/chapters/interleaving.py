@@ -17,6 +17,7 @@ from cassbook.core.balanced_order import balanced_order
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.proportion import share_text
+from cassbook.core.schema import without_open
 from cassbook.core.units import PERCENT
 from cassbook.latency import carry_over, designs, percentiles, prices, same_level
 from cassbook.latency.labels import labelled
@@ -86,7 +87,8 @@ def primary_half_widths(sources: Sequence[Source]) -> pd.DataFrame:
 def _with_intervals(source: Source) -> None:
     """Check that a run has ratios of levels with intervals."""
     needs.levels(source)
-    cells = source.cell_stats[source.cell_stats["threads"] >= price.BUSY_THREADS]
+    closed = without_open(source.cell_stats)
+    cells = closed[closed["threads"] >= price.BUSY_THREADS]
     if (blocks := cells["block"].nunique()) < FEWEST:
         at = f"at {price.BUSY_THREADS} threads and more"
         raise LackingError(f"{source.label} has {blocks} block{'s' * (blocks != 1)} {at}; an interval takes {FEWEST}")

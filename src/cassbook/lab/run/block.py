@@ -356,15 +356,13 @@ class Block:
             self._notes["clients"]["clocks"] |= {cell.cell_id: client.offsets for cell in group}
             self._store.save_notes()
             common, marks = common | client.columns, marks + client.marks
-        samples, window = measured.samples, measured.window
+        samples, turns = measured.samples, measured.turns
         if again and disturbed(common):
             group, samples = self._set_aside(group, samples)
-        rows = [
-            self._checked(place, group, measured.outcome(place), samples, began, common, [*marks, *seen.marks])
-            for place in range(len(group))
-        ]
-        if window.slices:
-            self._store.finish_group(rows, samples, window)
+        marks = [*marks, *measured.marks, *seen.marks]
+        rows = [self._checked(place, group, measured, samples, began, common, marks) for place in range(len(group))]
+        if turns:
+            self._store.finish_group(rows, samples, turns)
         else:
             self._store.finish_cell(rows[0])
         return group[0].kind, measured
@@ -390,23 +388,23 @@ class Block:
         self,
         place: int,
         group: Group,
-        outcome: Outcome,
+        measured: Measured,
         samples: pa.Table,
         began: float,
         common: dict[str, Any],
         marks: list[str],
     ) -> dict[str, Any]:
         """Return the row of the cell at a place of its group, with its marks; `samples`: of the whole group."""
-        cell, slices = group[place], outcome.window.slices
+        cell, turns, outcome = group[place], measured.turns, measured.outcome(place)
         own = of_cell(samples, cell.cell_id)
         row = {name: getattr(cell, name) for name in Cell.__slots__} | self._row(outcome, began)
         row["operations"] = outcome.operations if len(group) == 1 else own.num_rows
-        row["measured_s"] = slices.measured_s(place) if slices else row["steady_to_s"] - row["steady_from_s"]
-        row["slices"] = slices.order.count(place) if slices else 0
-        of_client_s = row["measured_s"] if isinstance(slices, Segments) else row["steady_to_s"] - row["steady_from_s"]
+        row["measured_s"] = turns.measured_s(place) if turns else row["steady_to_s"] - row["steady_from_s"]
+        row["slices"] = turns.order.count(place) if turns else 0
+        of_client_s = row["measured_s"] if isinstance(turns, Segments) else row["steady_to_s"] - row["steady_from_s"]
         share = outcome.client_cpu_s / of_client_s / (psutil.cpu_count() or 1) if of_client_s > 0 else float("nan")
         row |= {"client_cpu_share": round(share, 4)} | common | {"errors": errors_by_kind(own)}
-        row |= check_cell(own, row, marks, own if isinstance(slices, Segments) else samples, outcome.due)
+        row |= check_cell(own, row, marks, own if isinstance(turns, Segments) else samples, outcome.due)
         if missed := missed_rate(own, row):
             self._log(_too_slow(cell, missed))
         return row

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from cassbook.core.errors import InputError
+from cassbook.core.schema import OPEN
 from cassbook.core.words import counted
 from cassbook.lab.engine.existing_cluster import ExistingCluster
-from cassbook.lab.run import conditions
+from cassbook.lab.run import conditions, open_cells
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile, TableSection
@@ -48,6 +49,7 @@ def written(profile: Profile, cells: Iterable[Cell]) -> Written:
         loaded += rows_to_load(profile, workload) * _most_bytes(profile, workload)
     warm_ups = blocks * profile.warm_up.cap_s * _MOST_PER_S / 2 * _update_bytes(table)
     updates = sum(_operations(profile, cell) * _bytes_an_operation(profile, cell) for cell in cells)
+    updates += _trials(profile, cells)
     processes = profile.load.client_processes
     return Written(loaded * replicas / _MB, (warm_ups + updates) * processes * replicas / _MB)
 
@@ -79,8 +81,22 @@ def _most_bytes(profile: Profile, workload: str) -> int:
     return _row_bytes(profile.table)
 
 
+def _trials(profile: Profile, cells: Iterable[Cell]) -> float:
+    """Most bytes that the search for what open cells' settings carry writes on one replica."""
+    ladders: dict[tuple[int, str, float], list[Cell]] = {}
+    for cell in cells:
+        if cell.kind == OPEN:
+            ladders.setdefault((cell.block, cell.workload, cell.read_share), []).append(cell)
+    return sum(
+        open_cells.ladder_seconds(profile, ladder) * _MOST_PER_S * _bytes_an_operation(profile, ladder[0])
+        for ladder in ladders.values()
+    )
+
+
 def _operations(profile: Profile, cell: Cell) -> float:
     """Most operations that a cell can do with one client process."""
+    if cell.kind == OPEN:
+        return open_cells.most_requests(profile, cell, _MOST_PER_S)
     load = profile.load
     part = {"cold": profile.cold, "paced": profile.paced}.get(cell.kind)
     steady_s = part.steady_s if part else load.steady_s
@@ -91,11 +107,16 @@ def _operations(profile: Profile, cell: Cell) -> float:
     return most_per_s * (load.ramp_s + steady_s)
 
 
-def profile_for(profile: Profile, cluster: ExistingCluster, log: Callable[[str], None]) -> Profile:
+def profile_for(
+    profile: Profile, cluster: ExistingCluster, log: Callable[[str], None], find_capacity: bool = False
+) -> Profile:
     """Return `profile` with the release and the number of coordinators that were found, without what cannot be made.
+
+    `find_capacity`: whether what the cluster carries under open arrivals may be looked for, which loads it fully.
 
     InputError if it asks for what a cluster that somebody else runs cannot give.
     """
+    profile = careful(profile, find_capacity)
     if profile.cluster.options:
         given = ", ".join(sorted(profile.cluster.options))
         raise InputError(f"--hosts: cluster.options ({given}) cannot be set on an existing cluster; take them out")
@@ -111,6 +132,44 @@ def profile_for(profile: Profile, cluster: ExistingCluster, log: Callable[[str],
             f"--hosts: the profile does not fit {counted(len(cluster.addresses), 'node')}: {messages}"
         ) from None
     return fitting.model_copy(update={"engine": cluster.release.version})
+
+
+def careful(profile: Profile, find_capacity: bool) -> Profile:
+    """Return `profile` as it is measured on a cluster that people depend on: open arrivals at rising rates.
+
+    InputError where it needs to know what the cluster carries, and that may not be looked for.
+    """
+    part = profile.open
+    if part is None:
+        if find_capacity:
+            raise InputError("--find-capacity: the profile has no section `open`; leave it out")
+        return profile
+    if part.load_shares is not None and not find_capacity:
+        shares = ", ".join(f"{share:g}" for share in part.load_shares)
+        raise InputError(
+            f"--hosts: open.load_shares ({shares}) are shares of what the cluster carries, and to find that loads it "
+            "fully; give rates_per_s in their place, or --find-capacity"
+        )
+    return profile.model_copy(update={"open": part.model_copy(update={"rising": True, "find_capacity": find_capacity})})
+
+
+def open_load(profile: Profile) -> list[str]:
+    """Say in lines what open arrivals ask of a cluster at most, and what ends them; nothing without the section."""
+    part = profile.open
+    if part is None:
+        return []
+    if part.rates_per_s is None:
+        rates = f"at {', '.join(f'{share:g}' for share in sorted(part.load_shares or []))} of what it carries"
+    else:
+        low, high = min(part.rates_per_s), max(part.rates_per_s)
+        rates = f"at {f'{low:g} to ' if low < high else ''}{high:g} requests a second"
+    beyond = "" if part.find_capacity else ", never above"
+    bound = "" if part.bound_ms is None else f", or at a p99 above {open_cells.MOST_BOUNDS * part.bound_ms:g} ms"
+    ends = f"a mix ends at {open_cells.MOST_FAILED:.0%} failed requests{bound}"
+    lines = [f"open arrivals: {rates}, in rising order{beyond}; {ends}"]
+    if part.find_capacity:
+        lines.append("--find-capacity: each setting is loaded until it carries no more, before the rates and after")
+    return lines
 
 
 def same_place(store: RunStore, cluster: ExistingCluster | None) -> None:

@@ -6,9 +6,9 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,28 +18,19 @@ from cassbook.core.balanced_order import balanced_order
 from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.load.arrivals import Arrivals
 from cassbook.lab.load.loop import Bound, Outcome
-from cassbook.lab.load.recorder import Window
-from cassbook.lab.load.slices import Alternation
+from cassbook.lab.load.slices import Alternation, Slices
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, During
+from cassbook.lab.run.open_cells import GUESS_S, MOST_BOUNDS, MOST_FAILED, MOST_TRIALS, TRIAL_S, rounds
 from cassbook.lab.run.processes import ClientProcesses
-from cassbook.lab.run.segments import Segment, one_table, one_window, outcome_of
+from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns
 from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE
+from cassbook.profile.open import OpenSection, mix_name
 
-if TYPE_CHECKING:
-    from cassbook.profile.open import OpenSection
-
-#: How long a closed loop guesses, and a trial lasts.
-GUESS_S, TRIAL_S = 10.0, 20.0
-#: A setting is tried at no more rates than this before its ladder, and again after it.
-MOST_TRIALS = 6
-#: Part of what a cluster answers under a growing backlog that it is tried at next, and step up where there is none.
+#: Part of what a cluster answers under a growing backlog that it is tried at next, and the first step up where there is
+#: none; each further one is twice as large. A rate that is nearer to what is known to be carried is not tried.
 _BELOW, _ABOVE, _NEARER = 0.95, 1.15, 1.03
-#: More failures than this part are not carried; on a cluster that people depend on they end the ladder.
-MOST_FAILED = 0.01
-#: There so many times the bound at p99 end it too.
-MOST_BOUNDS = 10.0
 #: What a setting carries has drifted if it changed by more than this.
 DRIFT = 0.10
 _MARGIN = 1.05
@@ -51,11 +42,8 @@ class Measured:
 
     outcomes: Sequence[Outcome]
     samples: pa.Table
-
-    @property
-    def window(self) -> Window:
-        """The window of all cells."""
-        return self.outcomes[0].window
+    turns: Slices | Segments | None = None  # how cells of a group took turns
+    marks: Sequence[str] = ()  # that the load earned
 
     def outcome(self, place: int) -> Outcome:
         """Return the outcome of the cell at a place of the group."""
@@ -105,7 +93,6 @@ class Carried:
     per_s: float = math.nan  # the highest rate tried that it carries
     failing_per_s: float = math.inf  # the lowest tried that it does not
     by_client: bool = False  # the client is the limit
-    rates: set[float] = field(default_factory=set)  # that were tried by name
 
     def note(self, trial: Trial) -> None:
         """Take a trial into account."""
@@ -149,7 +136,8 @@ class Ladder:
             if self._stopped:
                 self._bench.absent(cell, Mark.STOPPED)
             elif math.isnan(cell.rate_per_s) or not self._carries(cell):
-                self._bench.absent(cell, Mark.NOT_CARRIED)
+                by_client = self._carried[self._pair(cell)].by_client
+                self._bench.absent(cell, ";".join([Mark.NOT_CARRIED, *([Mark.CLIENT] if by_client else [])]))
             else:
                 able.append(cell)
         if able and not self._stopped:
@@ -177,8 +165,8 @@ class Ladder:
         if known.per_s >= cell.rate_per_s:
             return True
         self._bench.log(
-            f"{cell.cell_id}: {cell.read_cl}/{cell.write_cl} does not carry {cell.rate_per_s:g} requests a second; "
-            "it is not measured there"
+            f"{cell.cell_id}: {cell.read_cl}/{cell.write_cl} does not carry {cell.rate_per_s:g} requests a second"
+            f"{', for the client is the limit' if known.by_client else ''}; it is not measured there"
         )
         return False
 
@@ -193,9 +181,11 @@ class Ladder:
         cells = [replace(self._trial_cell(pair, math.nan, ""), condition="warm_up") for pair in self._settings]
         group = [replace(cell, cell_group=f"{cells[0].cell_id}-warm-up") for cell in cells] if len(cells) > 1 else cells
         whole_s = self._bench.warm_up_s
-        turns = Alternation(len(group), whole_s, (*self._bench.seed, 0), whole_s=whole_s)
+        alternation = Alternation(len(group), whole_s, (*self._bench.seed, 0), whole_s=whole_s)
         bound = (
-            Bound(self._part.lead_in_s, alternation=turns) if len(group) > 1 else Bound(self._part.lead_in_s, whole_s)
+            Bound(self._part.lead_in_s, alternation=alternation)
+            if len(group) > 1
+            else Bound(self._part.lead_in_s, whole_s)
         )
         self._bench.run(group, together(group, bound), self._bench.drained(group))
 
@@ -204,14 +194,15 @@ class Ladder:
         found = Carried()
         if math.isnan(start_per_s):
             start_per_s = self._guess(pair)
-        rate_per_s = start_per_s * _MARGIN
+        rate_per_s, step = start_per_s * _MARGIN, _ABOVE
         for _ in range(MOST_TRIALS):
             if not rate_per_s > 0:
                 break
             trial = self._trial(pair, round(rate_per_s, 1))
             found.note(trial)
             if trial.carried and math.isinf(found.failing_per_s):
-                rate_per_s *= _ABOVE
+                rate_per_s *= step
+                step *= step
                 continue
             if trial.carried:
                 break
@@ -220,7 +211,8 @@ class Ladder:
                 break
             rate_per_s = answered
         limit = "; there the client is the limit" if found.by_client else ""
-        self._bench.log(f"{self._name(pair)} carries {found.per_s:.0f} requests a second{limit}")
+        least = "at least " if math.isinf(found.failing_per_s) else ""
+        self._bench.log(f"{self._name(pair)} carries {least}{found.per_s:.0f} requests a second{limit}")
         return found
 
     def _find_again(self) -> None:
@@ -232,11 +224,12 @@ class Ladder:
         weakest = min(before, key=lambda pair: np.nan_to_num(before[pair], nan=math.inf))
         for cell_id, pair in self._rows.items():
             marks = [Mark.DRIFT] if {pair, weakest} & drifted else []
+            marks += [Mark.CLIENT] if self._carried[pair].by_client else []
             columns[cell_id] = {"carried_after_per_s": after[pair], "marks": marks}
         self._bench.amend(columns)
 
     def _name(self, pair: tuple[str, str]) -> str:
-        return f"{self._first.cell_id.split('-open-')[0]} {self._what()}: {'/'.join(pair)}"
+        return f"block {self._first.block}, {self._what()}: {'/'.join(pair)}"
 
     def _what(self) -> str:
         return self._first.workload or f"{self._first.read_share:.0%} reads"
@@ -244,7 +237,7 @@ class Ladder:
     def _trial_cell(self, pair: tuple[str, str], rate_per_s: float, arrivals: str) -> Cell:
         self._trials += 1
         one = self._settings[pair]
-        mix, levels = one.cell_id.split("-")[2], "+".join(pair)
+        mix, levels = one.workload or mix_name(one.read_share), "+".join(pair)
         return replace(
             one, cell_id=f"b{one.block}-trial{self._bench.start}.{self._trials}-{mix}-{levels}", kind=TRIAL,
             rate_per_s=rate_per_s, arrivals=arrivals, cell_group="", load_share=math.nan, own_share=math.nan,
@@ -282,12 +275,13 @@ class Ladder:
 
     def _in_turn(self, cells: list[Cell]) -> None:
         """Measure cells at one rate: in each round each has the same arrivals, operations and keys."""
-        rounds = max(math.ceil(self._part.measured_s / self._part.segment_s), 1)
-        order = balanced_order(len(cells), rounds, (*self._bench.seed, 2, cells[0].order))
-        counted_s = self._part.measured_s / rounds
+        count = rounds(self._part)
+        order = balanced_order(len(cells), count, (*self._bench.seed, 2, cells[0].order))
+        counted_s = self._part.measured_s / count
 
         def load(runner: Runner, path: Path) -> Measured:
             segments: list[Segment] = []
+            marks: set[str] = set()
             for number, variant in enumerate(order):
                 cell = cells[variant]
                 bound = self._bound(cell.rate_per_s, counted_s, 3, cells[0].order, number // len(cells))
@@ -299,13 +293,14 @@ class Ladder:
                         part.unlink()
                 segments.append(Segment(variant, outcome, samples))
                 if self._look_out(samples):
+                    marks.add(Mark.STOPPED)
                     break
-                marks.extend(self._bench.drained([cell]))
-            window = one_window(segments, self._part.lead_in_s, counted_s)
-            return Measured([outcome_of(segments, place, window) for place in range(len(cells))], one_table(segments))
+                marks |= set(self._bench.drained([cell]))
+            lead_in_s = self._part.lead_in_s
+            outcomes = [outcome_of(segments, place, lead_in_s) for place in range(len(cells))]
+            return Measured(outcomes, one_table(segments), turns(segments, lead_in_s, counted_s), sorted(marks))
 
-        marks = self._bench.drained(cells)
-        self._bench.run(cells, load, marks)
+        self._bench.run(cells, load, self._bench.drained(cells))
         self._rows |= {cell.cell_id: self._pair(cell) for cell in cells}
 
     def _look_out(self, samples: pa.Table) -> bool:
@@ -332,7 +327,7 @@ def together(group: Group, bound: Bound, during: During | None = None) -> Load:
 
     def load(runner: Runner, path: Path) -> Measured:
         outcome, samples = runner.run(group, bound, path, during)
-        return Measured([outcome], samples)
+        return Measured([outcome], samples, outcome.window.slices)
 
     return load
 

@@ -7,9 +7,11 @@ from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
+import pandas as pd
+
 from cassbook.core.errors import InputError
 from cassbook.core.progress import TimeLeft, WeighedBar
-from cassbook.core.schema import OPEN
+from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, without_aside
 from cassbook.core.words import counted
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
@@ -173,7 +175,27 @@ def _measure(
                     log(_forecast(time_left, then_s))
                     said = True
             if number == len(run.blocks):
+                for line in unsent(run.store.cells()):
+                    log(line)
                 run.store.complete()
+
+
+def unsent(cells: pd.DataFrame) -> list[str]:
+    """Name, a line for each limit, the cells whose rate was not sent; `cells`: columns `schema.CELLS`."""
+    marks = cells["marks"].str.split(";").map(set)
+    missed = without_aside(cells[[Mark.RATE in own or Mark.SLOTS in own for own in marks]])
+    of_client = (
+        missed["marks"].str.split(";").map(lambda own: bool({*CLIENT_MARKS, Mark.SLOTS} & set(own))).astype(bool)
+    )
+    limits = {
+        "this client could not send its rate in": missed[of_client],
+        "the cluster did not answer fast enough for the rate of": missed[~of_client],
+    }
+    return [
+        f"{limit} {counted(len(of), 'cell')}, marked in the record: {', '.join(of['cell_id'])}"
+        for limit, of in limits.items()
+        if len(of)
+    ]
 
 
 def _forecast(time_left: TimeLeft, then_s: float) -> str:

@@ -12,10 +12,11 @@ import numpy as np
 from cassbook.core.consistency import WRITE_LEVELS, Setting, refuses_reads
 from cassbook.core.errors import InputError
 from cassbook.core.progress import START, Part
+from cassbook.core.schema import OPEN
 from cassbook.lab.load.core_workloads import PRESETS, read_share
 from cassbook.lab.load.slices import LEAST_PILOT_S, Alternation
 from cassbook.lab.load.statements import own_shares
-from cassbook.lab.run import conditions
+from cassbook.lab.run import conditions, open_cells
 from cassbook.lab.run.cell import Cell, Group, groups
 from cassbook.profile.profile import Profile
 
@@ -57,21 +58,25 @@ def left_out(profile: Profile) -> list[str]:
         f"pure.levels: {level} is measured with {kept} only, no {left} at it: {why[level]}"
         for kept, left, wrong in (("writes", "reads", reads), ("reads", "writes", writes))
         for level in wrong
-    ]
+    ] + open_cells.left_out(profile)
 
 
 def rates_apart(profile: Profile) -> list[str]:
     """Say how cells at fixed rates are measured where the profile's design does not; nothing where it does."""
-    part = profile.workloads
+    part, in_turn = profile.workloads, open_cells.in_turn(profile)
     if profile.design == "sequential" or part is None or not part.has_rates or len(part.settings) == 1:
-        return []
-    return ["workloads.rates_per_s: at a fixed rate each setting is measured by itself; closed loops alternate"]
+        return in_turn
+    return [
+        "workloads.rates_per_s: at a fixed rate each setting is measured by itself; closed loops alternate",
+        *in_turn,
+    ]
 
 
 def _block(profile: Profile, block: int) -> list[Cell]:
     if profile.distance is None:
         cells = _pure_and_mixed(profile, block, [profile.seed, block], "")
         cells += _workload_cells(profile, block, len(cells))
+        cells += open_cells.cells(profile, block, len(cells))
         return cells + conditions.cells(profile, block, len(cells))
     names = list(profile.distance.deployments)
     order = np.random.default_rng([profile.seed, block, 2]).permutation(len(names))
@@ -161,10 +166,10 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
 
 
 def alternation(profile: Profile, group: Group) -> Alternation | None:
-    """Return how the cells of a group alternate; None for a cell of its own."""
-    if len(group) == 1:
-        return None
+    """Return how the cells of a group alternate; None for a cell of its own, and for settings under open arrivals."""
     first = group[0]
+    if len(group) == 1 or first.kind == OPEN:
+        return None
     assert math.isnan(first.rate_per_s)  # noqa: S101 - see `_workload_cells`
     assert profile.load.steady_s is not None  # noqa: S101 - the profile was checked
     return Alternation(len(group), profile.load.steady_s, (profile.seed, first.block, 4, first.order))
@@ -175,6 +180,8 @@ def group_seconds(profile: Profile, group: Group) -> float:
     cell, load = group[0], profile.load
     if cell.kind in conditions.KINDS:
         return conditions.seconds(profile, cell)
+    if cell.kind == OPEN:
+        return open_cells.seconds(profile, group)
     if turns := alternation(profile, group):
         latency_s = _TAIL * cell.threads / _OPERATIONS_PER_S
         pilot_s = max(LEAST_PILOT_S, 2 * latency_s) * len(group)
@@ -196,7 +203,8 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
     """Forecast what measuring the `cells` that are left, in order, takes on 2 cores, in the order in which it is done.
 
     Before the groups of each block (and deployment) comes a part of kind `progress.START`: the cluster (if it
-    `starts`), its table, the warm-up. A group with which the tables of its workload are loaded has a kind of its own.
+    `starts`), its table, the warm-up. A group with which the tables of its workload are loaded has a kind of its own,
+    and so has one next to which trials find what the settings carry.
     """
     before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8
     before_s += _CLUSTER_START_S if starts else 0
@@ -204,12 +212,13 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
     for _, of_start in groupby(cells, key=lambda cell: (cell.block, cell.deployment)):
         forecast.append(Part(START, before_s))
         loaded: set[str] = set()
-        for group in groups(of_start):
+        measured = groups(of_start)
+        for group, trials_s in zip(measured, open_cells.trial_seconds(profile, measured), strict=True):
             cell = group[0]
             rows = 0 if cell.workload in loaded else rows_to_load(profile, cell.workload)
             loaded.add(cell.workload)
-            kind = f"{cell.kind} {cell.condition}" + (" and its table" if rows else "")
-            forecast.append(Part(kind, group_seconds(profile, group) + rows / _OPERATIONS_PER_S))
+            kind = f"{cell.kind} {cell.condition}" + (" and its table" if rows else "") + " and trials" * (trials_s > 0)
+            forecast.append(Part(kind, group_seconds(profile, group) + trials_s + rows / _OPERATIONS_PER_S))
     return forecast
 
 

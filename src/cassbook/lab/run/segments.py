@@ -22,7 +22,7 @@ from cassbook.latency.cell_checks import Due
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """When each setting had its turn; takes the place of `slices.Slices` in a window."""
+    """When each setting had its turn."""
 
     guard_s: float  # lead-in of each
     counted_s: float
@@ -48,15 +48,16 @@ class Segment:
     samples: pa.Table
 
 
-def one_window(segments: Sequence[Segment], lead_in_s: float, counted_s: float) -> Window:
-    """Return the window of all segments, from the first one's lead-in to the last one's end."""
+def turns(segments: Sequence[Segment], lead_in_s: float, counted_s: float) -> Segments:
+    """Return which cell had its turn when."""
     moments = [segment.outcome.window.steady_from - lead_in_s for segment in segments]
-    turns = Segments(lead_in_s, counted_s, tuple(segment.variant for segment in segments), tuple(moments))
-    return Window(moments[0], segments[-1].outcome.window.steady_to, turns)
+    return Segments(lead_in_s, counted_s, tuple(segment.variant for segment in segments), tuple(moments))
 
 
-def outcome_of(segments: Sequence[Segment], variant: int, window: Window) -> Outcome:
-    """Add up one cell's segments; of the event loop's lag the mean."""
+def outcome_of(segments: Sequence[Segment], variant: int, lead_in_s: float) -> Outcome:
+    """Add up one cell's segments; the window is that of all, the event loop's lag the mean."""
+    first, last = segments[0].outcome.window, segments[-1].outcome.window
+    window = Window(first.steady_from - lead_in_s, last.steady_to)
     own = [segment.outcome for segment in segments if segment.variant == variant]
     return Outcome(
         window,

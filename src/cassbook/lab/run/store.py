@@ -30,9 +30,11 @@ from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import sha256, write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
 from cassbook.core.words import counted
-from cassbook.lab.load.recorder import Window, write_samples
+from cassbook.lab.load.recorder import write_samples
+from cassbook.lab.load.slices import Slices
 from cassbook.lab.run import circumstances
 from cassbook.lab.run.plan import rates_apart
+from cassbook.lab.run.segments import Segments
 from cassbook.latency import prices
 from cassbook.latency.slices import slice_statistics
 from cassbook.profile.profile import Profile
@@ -102,7 +104,7 @@ class RunStore:
         if begun_with != now and not _same_profile(begun_with, profile):
             other = sorted(key for key in now if now[key] != begun_with.get(key))
             raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
-        if rates_apart(profile) and notes.get("fixed_rates") != profile.fixed_rates:
+        if rates_apart(profile) and notes.get("fixed_rates", "") != profile.fixed_rates:
             raise InputError(
                 f"{folder}: was begun by an earlier cassbook, which measured the settings of a fixed rate together; "
                 "each is measured by itself now, and a run does not mix the two; measure into a new folder"
@@ -177,16 +179,15 @@ class RunStore:
         """Put down the row of a cell whose samples are at `sample_path`: from now on it is finished."""
         self._put_down([row])
 
-    def finish_group(self, rows: list[dict[str, Any]], samples: pa.Table, window: Window) -> None:
-        """Put down cells that alternated, all at once: their samples cell by cell, their slices, then their rows."""
-        cell_ids, slices = [row["cell_id"] for row in rows], window.slices
-        assert slices is not None  # noqa: S101 - they alternated
+    def finish_group(self, rows: list[dict[str, Any]], samples: pa.Table, turns: Slices | Segments) -> None:
+        """Put down cells that took turns, all at once: their samples cell by cell, their slices, then their rows."""
+        cell_ids = [row["cell_id"] for row in rows]
         for cell_id in cell_ids:
             write_samples(of_cell(samples, cell_id), self.sample_path(cell_id))
         columns = ["phase", "outcome", "slice", "latency_us", "started_s", "intended_s"]
         statistics = slice_statistics(
-            samples.select(columns).to_pandas(), cell_ids, slices.order,
-            slices.guard_s, slices.counted_s, slices.begun_s(window.steady_from - self.epoch),
+            samples.select(columns).to_pandas(), cell_ids, turns.order,
+            turns.guard_s, turns.counted_s, turns.begun_s(rows[0]["steady_from_s"]),
         )  # fmt: skip
         path = self.folder / SLICES
         write_text(path, digest.with_block(path, statistics))
@@ -203,9 +204,10 @@ class RunStore:
 
     def _put_down(self, rows: list[dict[str, Any]]) -> None:
         self._rows += [{"schema_version": SCHEMA_VERSION, **row} for row in rows]
-        write_text(self.folder / "cells.csv", self._cells().to_csv(index=False, lineterminator="\n"))
+        write_text(self.folder / "cells.csv", self.cells().to_csv(index=False, lineterminator="\n"))
 
-    def _cells(self) -> pd.DataFrame:
+    def cells(self) -> pd.DataFrame:
+        """Return what `cells.csv` holds so far."""
         return pd.DataFrame(self._rows, columns=list(CELLS)).astype(CELLS)
 
     def finish_block(self, block: int) -> None:
@@ -214,7 +216,7 @@ class RunStore:
         The file of samples comes last, and only then do the samples of the cells go: whatever is cut off before
         is made again from them.
         """
-        cells = self._cells()
+        cells = self.cells()
         cells = cells[cells["block"] == block].reset_index(drop=True)
         waiting = [cell_id for cell_id in cells["cell_id"] if self._waits(cell_id)]
         if waiting and not self._block_path(block).exists():

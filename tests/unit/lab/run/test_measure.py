@@ -6,6 +6,7 @@ import time
 from contextlib import nullcontext
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from cassbook.core.errors import InputError, LaboratoryError
@@ -295,3 +296,13 @@ def test_whose_processors_are_busy_is_said(existing, clients, said):
     assert said in lines[0]
     measure._warn_if_busy(5.0, lines.append, existing, clients)
     assert len(lines) == 1
+
+
+def test_cells_whose_rate_was_not_sent_are_named_at_the_end_by_whose_limit_it_was():
+    marks = {"slow": "rate", "late": "rate;client", "full": "slots", "fine": "errors", "tried": "rate"}
+    cells = pd.DataFrame({"cell_id": list(marks), "marks": list(marks.values()), "kind": ["open"] * 4 + ["trial"]})
+    of_client, of_cluster = measure.unsent(cells)
+    assert of_client.endswith("2 cells, marked in the record: late, full")
+    assert "this client" in of_client
+    assert of_cluster.endswith("1 cell, marked in the record: slow")
+    assert measure.unsent(cells.iloc[3:]) == []

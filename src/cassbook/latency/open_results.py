@@ -1,0 +1,211 @@
+"""What a run measured under open arrivals: response times by mix, place on the ladder and setting, over its blocks.
+
+In turn, the settings of a mix get the same arrivals, so that each row's ratio to the weakest setting is one of waiting
+at the same rate, taken within a block. Rates are shares of what the weakest setting carries and differ by block; what
+repeats is the share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.estimate import Estimate
+from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark
+from cassbook.latency import percentiles, summaries, uncertainty
+from cassbook.latency.labels import labelled
+from cassbook.latency.results import estimate_into, survived
+
+#: What makes settings comparable: the mix, wherever it was measured.
+MIX = ["engine", "deployment", "workload", "read_share", "arrivals"]
+#: A place on the ladder: a share of what the weakest setting carries, a rate, or a share of what a setting carries that
+#: was measured alone.
+SHARE, RATE, ALONE = "share", "rate", "alone"
+PLACE = ["measured", "at"]
+#: Settings that others are compared with; where none was measured it is the fastest.
+WEAKEST = ("ONE/ONE", "LOCAL_ONE/LOCAL_ONE")
+#: Figures whose ratio is taken.
+COMPARED = ("mean", "p50", "p99")
+_SURVIVES = ("survives_reads", "survives_writes")
+_COUNTS = {"due": "n_due", "failed": "n_errors", "in_flight": "n_in_flight", "unsent": "n_unsent", "waited": "n_waited"}
+
+
+def open_cells(statistics: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells under open arrivals with setting ('ONE/ALL'), measured and at (see `PLACE`), and operation.
+
+    `statistics`: from `cells.cell_statistics`; those of earlier versions have none.
+    """
+    cells = statistics[statistics["kind"] == OPEN]
+    if cells.empty:
+        return cells.assign(setting="", measured="", at=np.nan, operation="")
+    rates = cells["rate_per_s"]
+    cells = labelled(cells, failed_too=True).assign(rate_per_s=rates)
+    setting = cells["read_cl"].astype(str) + "/" + cells["write_cl"].astype(str)
+    at_shares = cells["load_share"].notna().groupby([cells[name] for name in MIX]).transform("any")
+    alone = at_shares & cells["load_share"].isna()
+    measured = np.select([alone, at_shares], [ALONE, SHARE], default=RATE)
+    at = np.select([alone, at_shares], [cells["own_share"], cells["load_share"]], default=cells["rate_per_s"])
+    return cells.assign(setting=setting, measured=measured, at=np.round(at.astype(float), 6))
+
+
+def open_results(statistics: pd.DataFrame, replication_factor: int | None = None) -> pd.DataFrame:
+    """Results under open arrivals.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        From `cells.cell_statistics`; p99.9 with `percentiles.with_tails`.
+    replication_factor : int, optional
+        Says what settings survive; None where it is unknown.
+
+    Returns
+    -------
+    DataFrame
+        One row per mix, place and setting: `MIX`, kind, operation, measured ('share', 'rate', or 'alone' for a setting
+        that was measured by itself), at (that share or rate), setting (also as level), read_cl, write_cl,
+        survives_reads, survives_writes; rate_per_s (geometric mean over blocks), rate_least_per_s and rate_most_per_s;
+        own_share (of what the setting carries; geometric mean);
+        blocks (in which it was measured), not_carried (blocks in which a trial showed that it does not carry the
+        rate), interval, due, failed, in_flight, unsent, waited (sums); throughput_per_s and response times, latency_us
+        (the mean), p50_us, p95_us, p99_us and p999_us, each with bounds; base, and of `COMPARED` the ratio to it at
+        the same arrivals, taken within blocks (ratio_p99, ratio_p99_low, ratio_p99_high; NaN where it was measured
+        alone); late_p50_us and late_p99_us (of the block with the largest), client (whether the client is a part of
+        what some block shows), marks.
+    """
+    cells = open_cells(statistics)
+    rows = []
+    for mix, of_mix in cells.groupby(MIX, sort=False):
+        base = base_of(of_mix)
+        for place, group in of_mix.groupby([*PLACE, "setting"], sort=False):
+            rows.append(
+                dict(zip([*MIX, *PLACE, "setting"], (*mix, *place), strict=True))
+                | _row(group, base, replication_factor)
+            )
+    table = pd.DataFrame(rows, columns=_columns()).astype(dict.fromkeys(_SURVIVES, "Int64"))
+    order = pd.DataFrame({
+        "place": table["measured"].map({SHARE: 0, RATE: 0, ALONE: 1}), "strength": table["setting"].map(strength),
+    })  # fmt: skip
+    keys = pd.concat([table[MIX].assign(read_share=-table["read_share"].astype(float)), order, table["at"]], axis=1)
+    alone = keys["place"] == 1
+    keys["first"], keys["then"] = keys["at"].mask(alone), keys["at"].where(alone)
+    ordered = keys.sort_values([*MIX, "place", "first", "strength", "then"], kind="stable").index
+    for mix, of_mix in cells.groupby(MIX, sort=False):
+        table = _with_ratios(table, of_mix, mix)
+    return table.loc[ordered].reset_index(drop=True)
+
+
+def strength(setting: str) -> str:
+    """Sort key of a setting: from weak to strong, by its reads first."""
+    order = {level: f"{place:02d}" for place, level in enumerate(summaries.LEVEL_ORDER)}
+    return "/".join(order.get(level, "99" + level) for level in setting.split("/"))
+
+
+def base_of(cells: pd.DataFrame) -> str:
+    """Setting of one mix that others are compared with: the weakest that there may be, otherwise the fastest."""
+    together = cells[cells["measured"] != ALONE]
+    there = set(together["setting"])
+    if known := [name for name in WEAKEST if name in there]:
+        return known[0]
+    logs = np.log(together["response_p50_us"].where(together["response_p50_us"] > 0))
+    wide = together.assign(log=logs).pivot_table("log", ["block", "at"], "setting").dropna()
+    return str(wide.mean().idxmin()) if len(wide) else ""
+
+
+def _row(group: pd.DataFrame, base: str, n: int | None) -> dict[str, Any]:
+    known = group[group["response_us"].notna()]
+    first = group.iloc[0]
+    row: dict[str, Any] = {name: first[name] for name in ("kind", "operation", "read_cl", "write_cl")}
+    row |= survived(first, n) | {
+        "level": first["setting"], "rate_per_s": _geometric(group["rate_per_s"]),
+        "rate_least_per_s": group["rate_per_s"].min(),
+        "rate_most_per_s": group["rate_per_s"].max(), "own_share": _geometric(group["own_share"]),
+        "blocks": known["block"].nunique(), "not_carried": int(_marked(group, {Mark.NOT_CARRIED}).sum()),
+        "base": base, "interval": uncertainty.NOTHING,
+    }  # fmt: skip
+    row |= {name: int(np.nansum(group[column].astype(float))) for name, column in _COUNTS.items()}
+    row |= {name: group[name].max() for name in ("late_p50_us", "late_p99_us")}
+    if len(known):
+        _figures(row, known)
+    client = bool(_marked(known, CLIENT_MARKS).any())
+    return row | {"client": client, "marks": summaries.all_marks(group["marks"])}
+
+
+def _figures(row: dict[str, Any], known: pd.DataFrame) -> None:
+    estimate_into(row, known, "throughput_per_s", "throughput_per_s")
+    for name in percentiles.FIGURES:
+        if percentiles.supported(name, float(known["n_ok"].min())):
+            estimate_into(row, known, percentiles.response_column(name), percentiles.COLUMNS[name])
+
+
+def _geometric(values: pd.Series) -> float:
+    known = values[values > 0]
+    return float(np.exp(np.log(known).mean())) if len(known) else float("nan")
+
+
+def _marked(cells: pd.DataFrame, marks: Iterable[str]) -> pd.Series:
+    wanted = set(marks)
+    return cells["marks"].map(lambda own: not wanted.isdisjoint(own.split(";"))).astype(bool)
+
+
+def _columns() -> list[str]:
+    figures = ["throughput_per_s", *percentiles.COLUMNS.values()]
+    bounded = [name for figure in figures for name in (figure, *(summaries.bound(figure, s) for s in ("low", "high")))]
+    ratios = [f"ratio_{name}{side}" for name in COMPARED for side in ("", "_low", "_high")]
+    rates = ["rate_per_s", "rate_least_per_s", "rate_most_per_s", "own_share"]
+    before = ["kind", *MIX, "operation", *PLACE, "setting", "level", "read_cl", "write_cl", *_SURVIVES,
+              *rates, "blocks", "not_carried"]  # fmt: skip
+    return [
+        *before, "interval", *_COUNTS, *bounded, "base", *ratios, "late_p50_us", "late_p99_us", "client", "marks"
+    ]  # fmt: skip
+
+
+def _with_ratios(table: pd.DataFrame, cells: pd.DataFrame, mix: tuple[Any, ...]) -> pd.DataFrame:
+    """Put in the ratios of one mix's settings to its base: at the same arrivals, block by block."""
+    together = cells[cells["measured"] != ALONE]
+    of_mix = (table[MIX] == pd.Series(mix, MIX)).all(axis=1) & (table["measured"] != ALONE)
+    for name in COMPARED:
+        column = percentiles.response_column(name)
+        wide = together.pivot_table(column, [*PLACE, "block"], "setting", dropna=False)
+        for place, row in table[of_mix].iterrows():
+            if row["setting"] == row["base"] or row["base"] not in wide or np.isnan(row[percentiles.COLUMNS[name]]):
+                continue
+            blocks = wide.loc[row["measured"], row["at"]]
+            ratios = (blocks[row["setting"]] / blocks[row["base"]]).dropna()
+            if len(ratios):
+                estimate = Estimate.ratio(ratios)
+                values = [estimate.value, estimate.low, estimate.high]
+                table.loc[place, [f"ratio_{name}{side}" for side in ("", "_low", "_high")]] = values
+    return table
+
+
+def carried(statistics: pd.DataFrame) -> pd.DataFrame:
+    """What each setting carried before and after the ladder of a mix, over blocks.
+
+    Columns: `MIX` but for arrivals, operation, setting, blocks; carried_per_s, carried_after_per_s and change (after
+    divided by before, within blocks), each with bounds (carried_low_per_s, change_low and so on).
+    """
+    rows, keys = [], [*MIX[:-1], "operation", "setting"]
+    cells = open_cells(statistics)
+    for key, group in cells[cells["carried_per_s"] > 0].groupby(keys, sort=False):
+        by_block = group.groupby("block")[["carried_per_s", "carried_after_per_s"]].first()
+        by_block["change"] = by_block["carried_after_per_s"] / by_block["carried_per_s"]
+        row = dict(zip(keys, key, strict=True)) | {"blocks": len(by_block)}
+        for name, bounds in _CARRIED.items():
+            known = by_block[name][by_block[name] > 0]
+            estimate = Estimate.ratio(known) if len(known) else Estimate(np.nan, np.nan, np.nan)
+            row |= dict(zip((name, *bounds), (estimate.value, estimate.low, estimate.high), strict=True))
+        rows.append(row)
+    columns = [*keys, "blocks", *(column for name, bounds in _CARRIED.items() for column in (name, *bounds))]
+    table = pd.DataFrame(rows, columns=columns)
+    keyed = table.assign(strength=table["setting"].map(strength), share=-table["read_share"].astype(float))
+    return table.loc[keyed.sort_values([*MIX[:3], "share", "strength"], kind="stable").index].reset_index(drop=True)
+
+
+_CARRIED = {
+    "carried_per_s": ("carried_low_per_s", "carried_high_per_s"),
+    "carried_after_per_s": ("carried_after_low_per_s", "carried_after_high_per_s"),
+    "change": ("change_low", "change_high"),
+}

@@ -1,0 +1,142 @@
+"""The part of a profile with open arrivals: settings in turn, at shares of what is carried or at given rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from cassbook.core.consistency import STRONG_SETTINGS, WRITE_LEVELS, Setting, refuses_reads, replicas_waited_for
+from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Rates, Section, Settings, Share, Threads
+
+Arrivals = Literal["poisson", "even"]
+#: Where shares of capacity are measured and nothing is said: what settings that carry more are measured at alone.
+OWN_SHARES = (0.5, 0.8)
+#: In shorter segments the lead-in takes most of the time, and a backlog does not show.
+LEAST_SEGMENT_S = 5.0
+_LIGHTWEIGHT = frozenset({"SERIAL", "LOCAL_SERIAL"})
+
+
+def _of_capacity(value: float) -> float:
+    if not 0 < value <= 1:
+        raise ValueError("is no share of what a setting carries; give more than 0 and at most 1")
+    return value
+
+
+def _long_enough(value: float) -> float:
+    if value < LEAST_SEGMENT_S:
+        raise ValueError(f"is too short for a segment; give {LEAST_SEGMENT_S:g} s or more")
+    return value
+
+
+def _some(values: list[float]) -> list[float]:
+    if not values:
+        raise ValueError("has no share; give one or more, such as [0.2, 0.4, 0.6, 0.8]")
+    return values
+
+
+CapacityShare = Annotated[float, AfterValidator(_of_capacity)]
+
+
+def mix_name(read_share: float) -> str:
+    """Name the mix of YCSB's reads and updates, as cells and messages do.
+
+    >>> mix_name(0.5), mix_name(1.0), mix_name(0.0)
+    ('mix50', 'mix100', 'mix00')
+    """
+    return f"mix{100 * read_share:02g}"
+
+
+class OpenSection(Section):
+    """Cells under arrivals that do not wait for answers, at rates that all settings of a mix have in common.
+
+    Rates are `load_shares` of what the weakest setting of the mix carries in that block, or `rates_per_s`. A mix is
+    YCSB's table at one of `read_shares`, or one of the profile's `workloads`, by name.
+    """
+
+    arrivals: Arrivals = "poisson"
+    load_shares: Annotated[list[CapacityShare], Distinct, AfterValidator(_some)] | None = None
+    rates_per_s: Rates | None = None
+    #: Of what each setting itself carries, alone; by default `OWN_SHARES` next to `load_shares`, none with rates.
+    own_shares: Annotated[list[CapacityShare], Distinct] = Field(default_factory=list)
+    settings: Settings = Field(default=[s.name for s in STRONG_SETTINGS])
+    read_shares: Annotated[list[Share], Distinct] = Field(default_factory=list)
+    workloads: Annotated[list[str], Distinct] = Field(default_factory=list)
+    repeats: Positive = 5
+    measured_s: PositiveSeconds = 60.0  # that count of each setting at each rate, in segments
+    segment_s: Annotated[PositiveSeconds, AfterValidator(_long_enough)] = LEAST_SEGMENT_S  # that count of a segment
+    lead_in_s: PositiveSeconds = 2.0  # before them, not counted
+    capacity_threads: Threads = 64  # of the closed loop whose throughput is the first guess at what is carried
+    most_in_flight: Threads = 4096  # slots of the open loop
+    bound_ms: Annotated[float, Field(gt=0)] | None = None  # in rising order, p99 over ten times this ends a ladder
+    rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
+    find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_shares_by_default(cls, content: Any) -> Any:
+        if not isinstance(content, dict) or content.get("own_shares") is not None:
+            return content
+        return content | {"own_shares": list(OWN_SHARES) if content.get("load_shares") is not None else []}
+
+    @model_validator(mode="after")
+    def _one_kind_of_rate(self) -> Self:
+        if self.load_shares is None and self.rates_per_s is None:
+            raise ValueError("has no rates; give load_shares (of what the weakest setting carries) or rates_per_s")
+        if self.load_shares is not None and self.rates_per_s is not None:
+            raise ValueError("has both load_shares and rates_per_s; give one, the other in a second profile")
+        if self.rates_per_s is not None and self.own_shares:
+            shares = ", ".join(f"{share:g}" for share in self.own_shares)
+            raise ValueError(f"own_shares ({shares}) go with load_shares; leave them out with rates_per_s")
+        if self.load_shares is not None and not self.find_capacity:
+            raise ValueError("load_shares need what is carried; leave find_capacity: false out, or give rates_per_s")
+        return self
+
+    @model_validator(mode="after")
+    def _something_to_measure(self) -> Self:
+        if not self.read_shares and not self.workloads:
+            raise ValueError("nothing to measure; give read_shares, such as [1.0, 0.5], or names under workloads")
+        return self
+
+    @model_validator(mode="after")
+    def _measured_in_segments(self) -> Self:
+        if self.measured_s < self.segment_s:
+            raise ValueError(
+                f"measured_s {self.measured_s:g} is less than a segment of segment_s {self.segment_s:g}; "
+                f"give measured_s: {self.segment_s:g} or more"
+            )
+        return self
+
+    def check(self, pairs: Mapping[str, Setting], replicas: int, engine: str, workloads: Sequence[str]) -> None:
+        """Raise ValueError for settings that cannot be served or are the same, and for workloads that do not exist.
+
+        `pairs`: the levels of each of its settings, by name. `replicas`: the replication factor. `workloads`: names of
+        the profile's.
+        """
+        for name, pair in pairs.items():
+            for level, what in ((pair.read_cl, "reads"), (pair.write_cl, "writes")):
+                if why := _refused(level, what, replicas, engine):
+                    raise ValueError(f"open.settings: {name}: no {what} at {level}: {why}; take it out")
+        for (one, pair), (other, of_other) in combinations(pairs.items(), 2):
+            if (pair.read_cl, pair.write_cl) == (of_other.read_cl, of_other.write_cl):
+                raise ValueError(f"open.settings: {one} and {other} are the same pair of levels; keep one of them")
+        there = f"there are {', '.join(workloads)}" if workloads else "there are none"
+        mixes = {mix_name(share) for share in self.read_shares}
+        for name in self.workloads:
+            if name not in workloads:
+                raise ValueError(f"open.workloads: no workload {name!r} under workloads.presets or .own; {there}")
+            if name in mixes:
+                raise ValueError(f"open.workloads: {name!r} is what cells of read_shares are called; rename it")
+
+
+def _refused(level: str, what: str, replicas: int, engine: str) -> str:
+    """Say why requests at a level cannot be served; empty if they can."""
+    if replicas_waited_for(level, replicas) > replicas:
+        return f"it waits for more replicas than replication_factor {replicas} gives"
+    if level in _LIGHTWEIGHT:
+        return "it is for lightweight transactions"
+    if what == "reads" and refuses_reads(level, engine):
+        return "it is for writes"
+    return "" if what == "reads" or level in WRITE_LEVELS else "it is for reads"

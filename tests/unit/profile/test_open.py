@@ -1,0 +1,193 @@
+"""The section `open`: what it takes, what it fills in, and what it refuses before anything starts."""
+
+import re
+
+import pytest
+import yaml
+
+from cassbook.core.errors import InputError
+from cassbook.lab.run.plan import plan
+from cassbook.profile.profile import Profile, load_profile
+
+BASE = {
+    "name": "mine", "title": "Mine", "seed": 3, "engine": "5.0.9", "table": {"record_count": 10},
+    "load": {"steady_s": 1.0},
+}  # fmt: skip
+OWN = {
+    "name": "svc",
+    "operations": [{"kind": "READ", "share": 1, "statement": "SELECT a FROM b WHERE c = ?"}],
+    "values": {"c": {"distribution": "uniform", "count": 10}},
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Loads a profile with a section `open` and other changes; keys of None are taken out."""
+
+    def load(changes=None, **parts):
+        section = {"load_shares": [0.4, 0.8], "read_shares": [0.5]} | (changes or {})
+        section = {key: value for key, value in section.items() if value is not None}
+        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(BASE | {"open": section} | parts))
+        return load_profile(str(tmp_path / "mine.yaml"))
+
+    return load
+
+
+def test_defaults(written):
+    part = written().open
+    assert (part.arrivals, part.own_shares, part.repeats) == ("poisson", [0.5, 0.8], 5)
+    assert part.settings == ["1R-3W", "2R-2W", "3R-1W"]
+    assert (part.measured_s, part.segment_s, part.lead_in_s) == (60, 5, 2)
+    assert (part.capacity_threads, part.most_in_flight) == (64, 4096)
+    assert (part.bound_ms, part.rising, part.find_capacity) == (None, False, True)
+    assert written({"own_shares": []}).open.own_shares == []
+    rates = {"load_shares": None, "rates_per_s": {"from": 500, "to": 2000, "steps": 3}}
+    assert (written(rates).open.rates_per_s, written(rates).open.own_shares) == ([500, 1000, 2000], [])
+
+
+@pytest.mark.parametrize("rates", [{}, {"load_shares": None, "rates_per_s": [100]}, {"own_shares": []}])
+def test_what_a_manifest_keeps_is_the_same_profile(written, rates):
+    profile = written(rates)
+    assert Profile.model_validate(profile.model_dump(mode="json")) == profile
+    before = {key: value for key, value in load_profile("quick").model_dump(mode="json").items() if key != "open"}
+    assert Profile.model_validate(before) == load_profile("quick")
+
+
+def test_settings_are_those_of_the_replication_factor(written):
+    profile = written(cluster={"nodes": 5, "replication_factor": 5})
+    assert profile.open.settings == ["1R-5W", "3R-3W", "5R-1W"]
+
+
+def test_blocks_are_its_repeats(written):
+    assert written({"repeats": 2}).blocks == 2
+    assert written({"repeats": 2}, pure={"threads": [10], "repeats": 3}).blocks == 3
+    counts = [len([cell for cell in block if cell.kind == "open"]) for block in plan(written({"repeats": 2}))]
+    assert counts == [12, 12]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"load_shares": [0.4, 1.2]},
+            "open.load_shares.1: is no share of what a setting carries; give more than 0",
+        ),
+        ({"load_shares": [0]}, "open.load_shares.0: is no share"),
+        ({"load_shares": [float("nan")]}, "open.load_shares.0: is no share"),
+        ({"own_shares": [-0.5]}, "open.own_shares.0: is no share of what a setting carries; give more than 0 and at"),
+        ({"load_shares": []}, "open.load_shares: has no share; give one or more"),
+        ({"load_shares": None, "rates_per_s": []}, "open.rates_per_s: List should have at least 1 item"),
+        ({"load_shares": None}, "open: has no rates; give load_shares (of what the weakest setting carries) or"),
+        ({"rates_per_s": [100]}, "open: has both load_shares and rates_per_s; give one"),
+        ({"load_shares": [0.4, 0.4]}, "open.load_shares: 0.4 given twice"),
+        ({"settings": ["ONE/ONE", "ONE/ONE"]}, "open.settings: ONE/ONE given twice"),
+        ({"workloads": ["A", "A"]}, "open.workloads: A given twice"),
+        ({"read_shares": [1.0, 1.0]}, "open.read_shares: 1.0 given twice"),
+        ({"read_shares": [1.5]}, "open.read_shares.0"),
+        ({"read_shares": None}, "open: nothing to measure; give read_shares, such as [1.0, 0.5], or names under"),
+        ({"segment_s": 4}, "open.segment_s: is too short for a segment; give 5 s or more (got 4"),
+        ({"measured_s": 4}, "open: measured_s 4 is less than a segment of segment_s 5; give measured_s: 5 or more"),
+        ({"lead_in_s": 0}, "open.lead_in_s"),
+        ({"most_in_flight": 10_001}, "open.most_in_flight"),
+        ({"bound_ms": 0}, "open.bound_ms"),
+        ({"arrivals": "bursts"}, "open.arrivals"),
+        ({"shares": [0.5]}, "open.shares: unknown key"),
+        ({"find_capacity": False}, "open: load_shares need what is carried; leave find_capacity: false out, or give"),
+        (
+            {"load_shares": None, "rates_per_s": [100], "own_shares": [0.5]},
+            "open: own_shares (0.5) go with load_shares; leave them out with rates_per_s",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_key_value_and_remedy(written, changes, said):
+    with pytest.raises(InputError, match=re.escape(said)) as caught:
+        written(changes)
+    assert "mine.yaml: open" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("ANY/ONE", "open.settings: ANY/ONE: 'ANY' is not a read consistency level; use one of"),
+        ("ONE/SERIAL", "open.settings: ONE/SERIAL: 'SERIAL' is not a write consistency level; use one of"),
+        (
+            "SERIAL/ONE",
+            "SERIAL/ONE: no reads at SERIAL: it is for lightweight transactions; take it out",
+        ),
+        ("EACH_QUORUM/ONE", "open.settings: EACH_QUORUM/ONE: 'EACH_QUORUM' is not a read consistency level"),
+        ("4R-1W", "open.settings: '4R-1W' is unknown; use one of"),
+        ("2R-2W", "open.settings: QUORUM/QUORUM and 2R-2W are the same pair of levels; keep one of them"),
+    ],
+)
+def test_a_setting_that_cannot_be_served_is_refused(written, name, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        written({"settings": ["QUORUM/QUORUM", name]}, engine="2.1.20")
+
+
+def test_a_level_of_more_replicas_than_there_are_is_refused(written):
+    cluster = {"nodes": 2, "replication_factor": 2}
+    with pytest.raises(InputError, match=r"ONE/THREE: no writes at THREE: it waits for more replicas than replication"):
+        written({"settings": ["ONE/ONE", "ONE/THREE"]}, cluster=cluster)
+    assert written({"settings": ["ONE/ANY"]}, cluster=cluster).open.settings == ["ONE/ANY"]
+
+
+def test_workloads_are_those_of_the_profile(written):
+    section = {"read_shares": None, "workloads": ["svc", "A"]}
+    with pytest.raises(InputError, match=r"open\.workloads: no workload 'svc' under .*; there are none"):
+        written(section)
+    with pytest.raises(InputError, match=r"open\.workloads: no workload 'svc' under .*; there are A, B"):
+        written(section, workloads={"threads": [10], "presets": ["A", "B"]})
+    assert written(section, workloads={"threads": [10], "presets": ["A"], "own": [OWN]}).open.workloads == ["svc", "A"]
+    named = OWN | {"name": "mix50"}
+    with pytest.raises(InputError, match=r"open\.workloads: 'mix50' is what cells of read_shares are called; rename"):
+        written({"workloads": ["mix50"]}, workloads={"own": [named]})
+
+
+def test_threads_may_be_left_out_where_all_workloads_are_open(written):
+    for threads in ({}, {"threads": []}):
+        profile = written({"read_shares": None, "workloads": ["svc"], "repeats": 1}, workloads={"own": [OWN]} | threads)
+        (cells,) = plan(profile)
+        assert {(cell.kind, cell.workload) for cell in cells} == {("open", "svc")}
+        assert profile.blocks == 1
+
+
+def test_blocks_without_cells_are_not_made(written):
+    profile = written({"workloads": ["svc"], "repeats": 2}, workloads={"own": [OWN], "repeats": 4})
+    assert len(plan(profile)) == 2
+
+
+@pytest.mark.parametrize(
+    ("section", "workloads", "said"),
+    [
+        ({}, {}, "workloads.threads: is missing"),
+        ({}, {"threads": []}, "workloads.threads: List should have at least 1 item, not 0 (got [])"),
+        ({"workloads": ["svc"]}, {"presets": ["A"]}, "workloads: A: measured in no loop; give workloads.threads, or"),
+        ({"workloads": ["svc"]}, {"rates_per_s": [100]}, "workloads.rates_per_s: needs workloads.threads"),
+    ],
+)
+def test_threads_are_needed_elsewhere(written, section, workloads, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        written(section, workloads={"own": [OWN]} | workloads)
+
+
+def test_it_goes_with_neither_distance_nor_faults(written):
+    deployments = {"a": {"notation": "{[C], ([R1], [R2], [R3])}", "regions": ["ap_south_1"]}}
+    with pytest.raises(InputError, match="open: not with distance; give pure or mixed"):
+        written(distance={"deployments": deployments})
+    events = [{"at_s": 5, "do": "kill", "nodes": [1]}]
+    faults = {"settings": ["1R-3W"], "rate_per_s": 10, "events": events}
+    with pytest.raises(InputError, match="leave pure, mixed, workloads, open, cold and paced out"):
+        written(faults=faults)
+
+
+def test_without_any_part_the_message_names_it(written, tmp_path):
+    (tmp_path / "none.yaml").write_text(yaml.safe_dump(BASE))
+    with pytest.raises(InputError, match="nothing to measure: give pure, mixed, workloads or open"):
+        load_profile(str(tmp_path / "none.yaml"))
+
+
+def test_the_shipped_profile():
+    profile = load_profile("load-quick")
+    assert profile.blocks == 1
+    assert (profile.open.load_shares, len(profile.open.settings), profile.open.read_shares) == ([0.4, 0.8], 3, [0.5])
+    assert len(plan(profile)[0]) == 9
