@@ -74,6 +74,11 @@ class OpenSection(Section):
     rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
 
+    @property
+    def rates_bound(self) -> bool:
+        """Whether its rates bound all that is asked for, as on a cluster that people depend on."""
+        return self.rising and not self.find_capacity
+
     @model_validator(mode="before")
     @classmethod
     def _own_shares_by_default(cls, content: Any) -> Any:

@@ -323,6 +323,12 @@ class Profile(Section):
         return "sequential" if paced else ""
 
     @property
+    def rates_bound(self) -> bool:
+        """Whether the rates of open arrivals bound all that is asked for: no closed loop runs, a warm-up neither."""
+        closed = (self.pure, self.mixed, self.workloads and self.workloads.threads, self.cold, self.paced)
+        return self.open is not None and self.open.rates_bound and not any(closed)
+
+    @property
     def blocks(self) -> int:
         """How many blocks, each with a cluster start of its own, the repeats make."""
         return max((part.repeats for part in self._parts if part), default=0)

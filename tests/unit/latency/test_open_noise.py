@@ -13,12 +13,12 @@ def recorded(starts=3, rounds=6):
     """Six rounds of 20 s at one share; QUORUM takes e to the power of (start + round / 10) times as long as ONE."""
     cells, slices = [], []
     for start in range(1, starts + 1):
-        for level in LEVELS:
+        for level, times in LEVELS.items():
             cell_id = f"b{start}-{level}"
             cells.append({"cell_id": cell_id, "kind": "open", "workload": "", "read_share": 1.0, "load_share": 0.4,
                           "block": start, "read_cl": level, "write_cl": level})  # fmt: skip
             for number in range(rounds):
-                factor = np.exp(start + number / 10) if level == "QUORUM" else LEVELS[level]
+                factor = np.exp(start + number / 10) if level == "QUORUM" else times
                 slices.append({"cell_id": cell_id, "round": number, "counted_s": 20.0}
                               | {column: 1000.0 * factor for column in FIGURES.values()})  # fmt: skip
     cells.append(cells[0] | {"cell_id": "alone", "load_share": np.nan})

@@ -6,7 +6,10 @@ import pytest
 import yaml
 
 from cassbook.core.errors import InputError
+from cassbook.core.paths import project_root
+from cassbook.core.schema import Mark
 from cassbook.lab.run.plan import plan
+from cassbook.profile.open import OpenSection
 from cassbook.profile.profile import Profile, load_profile
 
 BASE = {
@@ -191,3 +194,23 @@ def test_the_shipped_profile():
     assert profile.blocks == 1
     assert (profile.open.load_shares, len(profile.open.settings), profile.open.read_shares) == ([0.4, 0.8], 3, [0.5])
     assert len(plan(profile)[0]) == 9
+
+
+def test_the_pages_name_every_key_and_mark():
+    page = (project_root() / "book" / "workloads.md").read_text()
+    table = page[page.index("### Response time at shares of capacity") :]
+    rows = {name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    assert rows == set(OpenSection.model_fields)
+    assert "profiles/load-quick.yaml" in table
+    methods = (project_root() / "book" / "methods.md").read_text()
+    assert [mark for mark in Mark if f"* `{mark}`: " not in methods] == []
+
+
+def test_the_pages_example_loads(written):
+    page = (project_root() / "book" / "workloads.md").read_text()
+    example = (
+        page[page.index("### Response time at shares of capacity") :].split("```")[1].removeprefix("{code-block} yaml")
+    )
+    content = yaml.safe_load(example)
+    assert content["workloads"]["own"] == [{"name": "orders"}]
+    assert plan(written(content["open"], workloads={"own": [OWN | {"name": "orders"}]}))

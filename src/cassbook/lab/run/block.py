@@ -48,7 +48,8 @@ from cassbook.latency.cell_checks import (
 from cassbook.profile.profile import Profile
 
 _LOOK_EVERY_S = 1.0
-_LOAD_THREADS = 64
+#: In flight while tables are loaded, and where nothing else may be asked as fast as can be either.
+_LOAD_THREADS, _CAREFUL_THREADS = 64, 2
 _LOAD_ATTEMPTS = 3
 _DRAIN_TIMEOUT_S = 10.0
 #: How often a cell is measured again whose client process was lost with its worker.
@@ -235,7 +236,7 @@ class Block:
 
     def _fill(self, table: workloads.Loadable, *names: str) -> None:
         for _ in range(_LOAD_ATTEMPTS):
-            failed = self._client.fill(table, _LOAD_THREADS)
+            failed = self._client.fill(table, _CAREFUL_THREADS if self._profile.rates_bound else _LOAD_THREADS)
             if not failed:
                 break
         else:
@@ -247,6 +248,9 @@ class Block:
         """Run half reads, half updates at QUORUM until throughput has settled; kept as a series of its own."""
         rule = self._profile.warm_up
         block = self._start.block
+        if self._profile.rates_bound:
+            self._log(f"block {block}: no warm-up as fast as can be: each mix has one at the lowest of its rates")
+            return
         cell_id = f"b{block}-s{self._start.number}-warmup"
         cell = Cell(cell_id, WARM_UP, rule.threads, "QUORUM", "QUORUM", 0.5, block, block, -1)
         warm = WarmUp(rule)

@@ -125,9 +125,9 @@ class Ladder:
                 self._carried[pair] = self._find(pair)
         for group in self._groups:
             self._measure(group)
+            if group is self._groups[-1] and self._part.find_capacity and self._rows:
+                self._find_again()
             done(group)
-        if self._part.find_capacity and self._rows:
-            self._find_again()
 
     def _measure(self, group: Group) -> None:
         cells = [self._with_rate(cell) for cell in group]
@@ -177,7 +177,18 @@ class Ladder:
     # What a setting carries
 
     def _warm_up(self) -> None:
-        """Run every operation of the mix at every setting: what is not compiled yet would pass for a price."""
+        """Run every operation of the mix at every setting: what is not compiled yet would pass for a price.
+
+        Where rates are not to be exceeded, at the lowest of them.
+        """
+        if self._part.rates_bound:
+            each_s = self._bench.warm_up_s / len(self._settings)
+            rate_per_s = min(self._part.rates_per_s or [])
+            for pair in self._settings:
+                cell = replace(self._trial_cell(pair, rate_per_s, self._part.arrivals), condition="warm_up")
+                load = together([cell], self._bound(rate_per_s, each_s, 4, self._trials))
+                self._look_out(self._bench.run([cell], load, self._bench.drained([cell])).samples)
+            return
         cells = [replace(self._trial_cell(pair, math.nan, ""), condition="warm_up") for pair in self._settings]
         group = [replace(cell, cell_group=f"{cells[0].cell_id}-warm-up") for cell in cells] if len(cells) > 1 else cells
         whole_s = self._bench.warm_up_s
@@ -268,7 +279,8 @@ class Ladder:
         from_s = float(begun[steady].min()) if len(steady) else 0.0
         growth = backlog(begun, answered, due.n_unsent, from_s, from_s + TRIAL_S)
         failed = 1 - _steady(samples, "ok") / max(due.n_due, 1)
-        self._look_out(samples)
+        if not self._part.find_capacity:  # else to load the cluster fully is what was asked for
+            self._look_out(samples)
         return Trial(rate_per_s, growth, failed, outcome.client_cpu_s / TRIAL_S / (os.cpu_count() or 1))
 
     # Rates in turn

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from cassbook.lab.run import open_cells
-from cassbook.lab.run.cell import groups
+from cassbook.lab.run.cell import groups, ladders
 from cassbook.lab.run.plan import alternation, forecast_s, group_seconds, left_out, parts, plan, rates_apart
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
@@ -177,3 +177,10 @@ def test_most_requests_of_a_cell(made):
     assert open_cells.most_requests(profile, one, 1000) == pytest.approx(500 * (12 + 3 * (2 + timeout_s)))
     share = opened(made())[0]
     assert open_cells.most_requests(made(), share, 1000) == pytest.approx(1000 * (12 + 3 * (2 + timeout_s)))
+
+
+def test_the_groups_of_a_mix_are_one_ladder(made):
+    profile = made()
+    of_mixes = [of for of in ladders(groups(plan(profile)[0])) if of[0][0].kind == "open"]
+    assert len(of_mixes) == 4
+    assert all(len({cell.read_share for group in of for cell in group}) == 1 for of in of_mixes)
