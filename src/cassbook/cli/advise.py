@@ -118,7 +118,7 @@ def _check_open(
 
 
 def _by_rate(
-    name: str, mix: dict[str, Any], load: dict[str, float | None], weak: bool, form: str, **how: Any
+    name: str, mix: dict[str, Any], load: dict[str, Any], weak: bool, form: str, **how: Any
 ) -> str:  # fmt: skip
     """Answer for a load under open arrivals, or without one for all that were measured.
 
