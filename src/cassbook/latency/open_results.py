@@ -96,22 +96,7 @@ def open_results(statistics: pd.DataFrame, replication_factor: int | None = None
     ordered = keys.sort_values([*MIX, "place", "first", "strength", "then"], kind="stable").index
     for mix, of_mix in cells.groupby(MIX, sort=False):
         table = _with_ratios(table, of_mix, mix)
-    table["client"] &= ~_all_by_client(table)
     return table.loc[ordered].reset_index(drop=True)
-
-
-def _all_by_client(table: pd.DataFrame) -> pd.Series:
-    """Rows below the highest rate of settings that carry what the client can send: all their cells say so.
-
-    There it is what they carry that the client limits, and not what a lower rate shows.
-    """
-    own = [table[name] for name in (*MIX, "setting")]
-    measured = table["blocks"] > 0
-    by_client = table["marks"].map(lambda marks: Mark.CLIENT in marks.split(";"))
-    late = table["marks"].map(lambda marks: not {Mark.LAG, Mark.LATE}.isdisjoint(marks.split(";")))
-    all_of = (by_client | ~measured).groupby(own).transform("all")
-    highest = table["rate_per_s"].where(measured).groupby(own).transform("max")
-    return (all_of & ~late & (table["rate_per_s"] < highest)).astype(bool)
 
 
 def strength(setting: str) -> str:

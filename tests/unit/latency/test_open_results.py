@@ -100,14 +100,7 @@ def test_a_percentile_of_too_few_is_missing_and_the_client_is_named():
     assert found["client"].eq((found["measured"] == SHARE) & (found["at"] == 0.2)).all()
 
 
-def test_a_setting_that_carries_all_the_client_can_send_is_marked_at_its_end_alone():
-    def by_client(row):
-        return {"marks": "client"} if row["read_cl"] == row["write_cl"] == "ONE" else {}
-
-    found = open_results(open_runs.statistics(open_runs.open_cells(changes=by_client)))
-    client = found[found["client"]]
-    assert list(zip(client["setting"], client["measured"], client["at"], strict=True)) == [("ONE/ONE", ALONE, 0.8)]
-
+def test_a_cell_that_the_client_is_a_part_of_says_so():
     def some(row):
         return {"marks": "client"} if row["load_share"] == 0.4 and row["read_cl"] == "QUORUM" else {}
 
