@@ -35,12 +35,14 @@ class Arrivals:
 
     def due_s(self) -> Iterator[float]:
         """Moments, in seconds from the beginning, in order and without end."""
-        rng, last_s, last = np.random.default_rng(self.seed), 0.0, 0
+        # Lots of their own: arrivals do not depend on how many share them.
+        rng, lots = (np.random.default_rng(each) for each in np.random.SeedSequence(self.seed).spawn(2))
+        last_s, last = 0.0, 0
         while True:
             numbers = np.arange(last, last + _DRAWN)
             if self.kind == "poisson":
                 moments_s = last_s + np.cumsum(rng.exponential(1 / self.rate_per_s, _DRAWN))
-                owners = rng.integers(self.parts, size=_DRAWN)
+                owners = lots.integers(self.parts, size=_DRAWN)
             else:
                 moments_s, owners = numbers / self.rate_per_s, numbers % self.parts
             yield from moments_s[owners == self.part].tolist()

@@ -80,7 +80,7 @@ class OpenLoop(ClosedLoop):
         self._begun = 0.0
         self._next_due = _NEVER
         self._counts = (_NEVER, _NEVER)
-        self._n_due = self._n_waited = 0
+        self._n_due = self._n_waited = self._n_dropped = 0
         self._left_late = array("d"), array("d")  # when requests were due, and how much later they left
         self._alarm: Alarm
 
@@ -101,8 +101,9 @@ class OpenLoop(ClosedLoop):
             self._nodes.create_timer(0.0, self._tick)
 
     def fall_idle(self, slot: Slot) -> None:
-        """Take back a slot of a loop that is stopping."""
+        """Take back a slot of a loop that is stopping, or out of requests: what it was to send is never sent."""
         assert isinstance(slot, OpenSlot)  # noqa: S101 - it makes no others
+        self._n_dropped += self._counts[0] <= slot.intended < self._counts[1]
         self.release(slot, elsewhere=False)
 
     def flush(self) -> None:
@@ -200,10 +201,15 @@ class OpenLoop(ClosedLoop):
         """Return what became of what was due, but for what was answered."""
         due, late_s = (np.frombuffer(column, dtype=np.float64) for column in self._left_late)
         counted = (due >= self._counts[0]) & (due < self._counts[1])
+        # An event loop that was kept from it has not come so far: that was due all the same.
+        unseen = 0
+        while self._next_due < moment:
+            unseen += self._next_due >= self._counts[0]
+            self._next_due = self._begun + next(self._due_s)
         return Due(
-            self._n_due,
+            self._n_due + unseen,
             self._in_flight(moment),
-            self._unsent(moment),
+            self._unsent(moment) + self._n_dropped + unseen,
             self._n_waited,
             late_s[counted].astype(np.float32),
         )
