@@ -46,8 +46,10 @@ def not_carried(setting, above_per_s):
     """Change the cells of a setting above a rate to those that a trial showed not to be carried."""
 
     def changes(row):
-        if f"{row['read_cl']}/{row['write_cl']}" != setting or row["rate_per_s"] <= above_per_s:
+        if f"{row['read_cl']}/{row['write_cl']}" != setting:
             return {}
+        if row["rate_per_s"] <= above_per_s:
+            return {"carried_per_s": above_per_s}
         nothing = {"n_ok": 0, "n_due": 0.0, "response_p99_us": np.nan, "response_us": np.nan}
         return nothing | {"marks": "not_carried", "carried_per_s": above_per_s}
 

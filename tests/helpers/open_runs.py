@@ -13,7 +13,7 @@ from cassbook.latency.cells import cell_statistics
 
 #: What each setting carries in a block of scale 1, requests a second, and how long its requests take alone, us.
 CARRIED = {"ONE/ONE": 4000.0, "QUORUM/QUORUM": 2500.0, "ONE/ALL": 2000.0}
-ALONE_US = {"ONE/ONE": 500.0, "QUORUM/QUORUM": 700.0, "ONE/ALL": 900.0}
+ALONE_US = {"ONE/ONE": 500.0, "QUORUM/QUORUM": 700.0, "ONE/ALL": 900.0, "ALL/ONE": 800.0}
 #: By block: all that it carries is so many times as much.
 SCALES = (1.0, 1.1, 0.9)
 SHARES, OWN_SHARES = (0.2, 0.4, 0.6, 0.8), (0.5, 0.8)
@@ -75,7 +75,7 @@ def _load(row, scale):
     row["mean_us"] = mean_us(setting, row["rate_per_s"], scale) if known else np.nan
 
 
-def closed_cells(kind="mixed", threads=(16, 64), settings=tuple(CARRIED), read_share=0.5, scales=SCALES):
+def closed_cells(kind="mixed", threads=(16, 64), settings=tuple(ALONE_US), read_share=0.5, scales=SCALES):
     """Cells of closed loops, a hundred times as slow as open ones, so that an average of both is seen."""
     return [
         {"cell_id": f"b{block}-t{count}-{kind}{100 * read_share:.0f}-{setting.replace('/', '+')}", "kind": kind,

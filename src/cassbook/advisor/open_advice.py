@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cassbook.advisor.advice import SURVIVE
 from cassbook.core.errors import InputError
@@ -104,7 +104,7 @@ def open_map(
     """
     loads = open_loads(run, by, replicas)
     mixes = loads.mixes if read_share is None and workload is None else (loads.mix(read_share, workload),)
-    how = {"bound_ms": bound_ms, "survive": survive}
+    how: dict[str, Any] = {"bound_ms": bound_ms, "survive": survive}
     found = []
     for mix in mixes:
         found += [loads.advise(mix, of_capacity=share, **how) for share in loads.shares(mix)]

@@ -110,6 +110,13 @@ def _measured(make: Callable[[], pd.DataFrame], of: pd.DataFrame, kind: str) -> 
     return checked
 
 
+def _some(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of open arrivals, or say that the run has none."""
+    if table.empty:
+        raise InputError("the run has no open cells")
+    return table
+
+
 def tables_of(source: Source) -> list[Table]:
     """Return all tables that a run can give."""
     run = source.run
@@ -155,6 +162,10 @@ def tables_of(source: Source) -> list[Table]:
               lambda: measure.little(run)),
         Table("results", "Every cell over its blocks, as `cassbook show` has it",
               lambda: results.of_run(run).table, in_latex=False),
+        Table("open_results", "Response times under open arrivals, over blocks, as `cassbook show` has them",
+              lambda: _some(results.of_run(run).under_open), in_latex=False),
+        Table("carried", "What each setting carried before and after its mix was measured, over blocks",
+              lambda: _some(results.of_run(run).carried), in_latex=False),
         Table("marks", "Marks of cells: what a reader must know of them",
               _measured(lambda: marked(cells), marked(cells), "marked"), in_latex=False),
         Table("cell_statistics", "Every cell with its intervals within the cell", lambda: cells, in_latex=False),

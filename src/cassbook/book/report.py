@@ -234,7 +234,7 @@ def _drawn(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _open(statistics: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
     """Panels of response time over rate by mix, with a legend of the settings; none without open arrivals."""
-    table, drawn = results.under_open, []
+    table, drawn = results.under_open, list[dict[str, Any]]()
     if table.empty:
         return drawn
     colour_of, points = figures.colours(list(dict.fromkeys(table["setting"]))), open_cells(statistics)
@@ -257,7 +257,8 @@ def _ends(table: pd.DataFrame) -> list[str]:
     for _, rows in table.groupby(MIX, sort=False) if len(table) else ():
         mix = shown_open.mix_of(rows, table)
         for setting, own in rows.groupby("setting", sort=False):
-            lost, client = own[own["not_carried"] > 0], own[own["client"]]
+            lost = own[(own["not_carried"] > 0) & own["rate_per_s"].notna()]
+            client = own[(own["client"] | (own["beyond_client"] > 0)) & own["rate_per_s"].notna()]
             if len(lost):
                 said.append(f"{mix}: {setting} does not carry {lost['rate_per_s'].min():.0f} requests a second.")
             if len(client):

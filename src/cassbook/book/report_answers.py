@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,10 +12,13 @@ import pandas as pd
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ, times_as_slow
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.map_cells import shares
+from cassbook.advisor.open_advice import open_map
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPEN, without_open
 from cassbook.core.words import counted
+from cassbook.latency import open_loads
 from cassbook.latency.capacity import AT_LEAST, NONE, SOME, Capacity, capacities
+from cassbook.latency.open_loads import OpenAdvice, OpenChoice
 from cassbook.shown.dead_replicas import dead_replicas, stops
 
 #: Bounds of p99 for which a rate is given, ms.
@@ -47,8 +50,11 @@ def of_run(run: Any, replicas: int | None) -> Answers:
     """
     found = Answers()
     opened = bool((run.statistics["kind"] == OPEN).any())
-    if opened and replicas is not None:
-        found.open = _open_advice(run, replicas)
+    try:
+        if opened and replicas is not None:
+            found.open = _open_advice(run, replicas)
+    except InputError as error:
+        found.lacking.append(f"cassbook advise --of-capacity: {error}")
     closed = not without_open(run.statistics).empty
     try:
         if replicas is None:
@@ -65,8 +71,47 @@ def of_run(run: Any, replicas: int | None) -> Answers:
 
 
 def _open_advice(run: Any, replicas: int) -> pd.DataFrame:
-    """One row per load under open arrivals."""
-    return pd.DataFrame()
+    """One row per mix and load under open arrivals, as `cassbook advise --map` has them."""
+    points = open_map(run, by=OPEN_BY, survive=SURVIVE, replicas=replicas)
+    rows = pd.DataFrame([_open_row(advice) for advice in points])
+    return rows if (rows["load share"] != "").any() else rows.drop(columns="load share")
+
+
+def _open_row(advice: OpenAdvice) -> dict[str, str]:
+    share = "" if advice.of_capacity is None else f"{advice.of_capacity:g}"
+    row = {"mix": advice.mix.name, "load share": share, "requests a second": _range(advice.rates_per_s)}
+    chosen, fastest = advice.recommended, advice.fastest
+    if chosen is None:
+        lost = any(choice.not_carried for choice in advice.surviving)
+        why = "none that survives carries it in every cluster start" if lost else "not known"
+        why = why if advice.surviving else f"none survives {dead_replicas(advice.survive)}"
+        row |= {"recommended": why, f"{advice.by}, ms": ""}
+    else:
+        row |= {"recommended": _pair(chosen), f"{advice.by}, ms": f"{chosen.response_us.times(1e-3):.2f}"}
+    return row | {"fastest": "" if fastest is None else _open_fastest(fastest, chosen, advice.survive)}
+
+
+def _open_fastest(fastest: OpenChoice, chosen: OpenChoice | None, survive: int) -> str:
+    """Say which strong setting is the fastest, by how much, and what it stops with one replica down."""
+    stopping = stops(*fastest.survives, survive)
+    if fastest is chosen:
+        return "the same"
+    if chosen is None:
+        return f"{_pair(fastest)}, but {stopping}" if stopping else _pair(fastest)
+    less = 100 * (1 - 1 / open_loads.times_as_slow(fastest, chosen).value)
+    surely = {True: "", False: ", not significantly", None: ", in few cluster starts"}[
+        differ(open_loads.alike(fastest, chosen))
+    ]
+    return f"{_pair(fastest)}: {less:.0f} % less{surely}, but {stopping}"
+
+
+def _range(rates: Sequence[float]) -> str:
+    low, high = f"{min(rates):.0f}", f"{max(rates):.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _pair(choice: OpenChoice) -> str:
+    return f"{choice.setting.read_cl}/{choice.setting.write_cl}"
 
 
 def _advice(run: Any, replicas: int) -> list[dict[str, str]]:
@@ -146,13 +191,14 @@ def _capacity(run: Any) -> pd.DataFrame:
 
 def _what(one: Capacity) -> str:
     what = f"workload {one.workload}" if one.workload else f"{one.read_share:.0%} reads"
-    return f"{what}, {one.read_cl}/{one.write_cl}"
+    return f"{what}, {one.read_cl}/{one.write_cl}{', open' if one.kind == OPEN else ''}"
 
 
 def _rate(one: Capacity) -> str:
     if one.verdict in (NONE, SOME):
-        kept = [min(rate, one.rates_per_s[-1]) for rate in one.by_block if not np.isnan(rate)]
-        below = f"below {one.rates_per_s[0]:g}, if any"
+        within = zip(one.by_block, one.top_by_block, strict=True)
+        kept = [min(rate, top) for rate, top in within if not np.isnan(rate)]
+        below = f"below {one.rates_per_s[0]:.4g}, if any"
         if not kept:
             return below
         starts = f"{len(kept)} of {counted(len(one.by_block), 'cluster start')}"

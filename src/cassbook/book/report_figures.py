@@ -113,7 +113,8 @@ def open_panel(question: str, name: str, rows: pd.DataFrame, points: pd.DataFram
 
     Along the top stand the rates as shares of what the weakest setting carries. A line ends before the first point that
     the client is a part of; such points are squares. A rate that a setting does not carry in some block is a cross at
-    the top, and no part of the line, for the blocks that carry it are the faster ones.
+    the top, and no part of the line, for the blocks that carry it are the faster ones; one that the client could not
+    send is a square there.
 
     `question`: what the panel answers. `name`: of `percentiles.FIGURES`. `rows`: of one mix, from
     `open_results.open_results`. `points`: its cells, from `open_results.open_cells`.
@@ -121,13 +122,14 @@ def open_panel(question: str, name: str, rows: pd.DataFrame, points: pd.DataFram
     picture, column = _Picture("requests per second", f"{name} response, ms"), percentiles.COLUMNS[name]
     for setting, line in rows.assign(threads=0).sort_values("rate_per_s").groupby("setting", sort=False):
         colour, ended = colour_of[str(setting)], line["client"].cummax()
-        picture.line(line[~ended & (line["not_carried"] == 0)], "rate_per_s", column, colour)
+        whole = (line["not_carried"] == 0) & (line["beyond_client"] == 0)
+        picture.line(line[~ended & whole], "rate_per_s", column, colour)
         own = points[points["setting"] == setting]
         picture.dots(own["rate_per_s"], own[percentiles.response_column(name)], colour)
         picture.squares(line.loc[ended, "rate_per_s"], line.loc[ended, column], colour)
-        picture.crosses(
-            line.loc[line["not_carried"] > 0, "rate_per_s"], colour, lower=list(colour_of).index(str(setting))
-        )
+        for counts, sign in (("not_carried", "x"), ("beyond_client", "s")):
+            lower = list(colour_of).index(str(setting))
+            picture.at_top(line.loc[line[counts] > 0, "rate_per_s"], sign, colour, lower)
     shares = rows[rows["measured"] == SHARE].drop_duplicates("at")
     picture.top(shares["rate_per_s"], shares["at"], "share of what the weakest carries")
     return Panel(question, picture.svg())
@@ -192,10 +194,13 @@ class _Picture:
         self._axes.plot(x, y * _MS, "s", color=colour, markersize=5, markerfacecolor="none")
         self._x += x[y > 0].tolist()
 
-    def crosses(self, x: pd.Series, colour: str, lower: int) -> None:
-        """Draw rates that are not carried at the top, those of several settings below each other."""
+    def at_top(self, x: pd.Series, sign: str, colour: str, lower: int) -> None:
+        """Draw rates that have no figure at the top, those of several settings below each other."""
+        x = x.dropna()
         at = np.full(len(x), 0.97 - 0.05 * lower)
-        self._axes.plot(x, at, "x", color=colour, transform=self._axes.get_xaxis_transform(), markersize=4)
+        self._axes.plot(
+            x, at, sign, color=colour, markerfacecolor="none", transform=self._axes.get_xaxis_transform(), markersize=4
+        )
         self._x += x.tolist()
 
     def top(self, x: pd.Series, names: pd.Series, label: str) -> None:

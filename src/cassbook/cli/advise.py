@@ -26,7 +26,9 @@ from cassbook.core.errors import InputError
     "given one by one, make a map over their shares of reads.",
 )
 @click.option("--map", "whole", is_flag=True, help="Map of the whole domain that the run measured, instead of a point.")
-@click.option("--open", "is_open", is_flag=True, help="With --map: over shares of capacity, not over threads.")
+@click.option(
+    "--open", "is_open", is_flag=True, help="With --map: over shares of capacity, where a run has threads too."
+)
 @click.option("--weak", is_flag=True, help="By rate: settings too that are not strong and may return stale reads.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to predict for, RUN being a calibration.")
 @click.option("--survive", type=click.IntRange(0), default=1, help="Dead replicas to survive. Default: 1.")
@@ -49,6 +51,7 @@ def advise(
     With --of-capacity or --rate the load is open: requests arrive whether or not earlier ones are answered, and the
     response time counts from when each was due. The answer says where each setting breaks the bound, and its headroom.
     """
+    is_open = is_open or (whole and not nodes and not workloads and _is_open(name))
     if of_capacity is not None or rate_per_s is not None or is_open:
         _check_open(threads, of_capacity, rate_per_s, workloads, whole, is_open, nodes, bound_ms)
         load = {"of_capacity": of_capacity, "rate_per_s": rate_per_s}
@@ -90,6 +93,14 @@ def advise(
         click.echo(answer.point(latency_map.advise(threads, reads, survive), form, bound_ms))
 
 
+def _is_open(name: str) -> bool:
+    """Whether a run holds cells under open arrivals alone."""
+    from cassbook.core.schema import OPEN
+    from cassbook.ingest.folder import open_run
+
+    return set(open_run(name).statistics["kind"]) == {OPEN}
+
+
 def _check_open(
     threads: float | None, of_capacity: float | None, rate_per_s: float | None, workloads: tuple[str, ...],
     whole: bool, is_open: bool, nodes: int | None, bound_ms: float | None,
@@ -118,7 +129,7 @@ def _check_open(
 
 
 def _by_rate(
-    name: str, mix: dict[str, Any], load: dict[str, float | None], weak: bool, form: str, **how: Any
+    name: str, mix: dict[str, Any], load: dict[str, Any], weak: bool, form: str, **how: Any
 ) -> str:  # fmt: skip
     """Answer for a load under open arrivals, or without one for all that were measured.
 

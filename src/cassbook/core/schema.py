@@ -246,7 +246,7 @@ def without_aside(cells: pd.DataFrame) -> pd.DataFrame:
 
 def without_open(cells: pd.DataFrame) -> pd.DataFrame:
     """Return cells without those of kind `OPEN`, which only tables of their own show: their rates differ by block."""
-    return cells[cells["kind"] != OPEN]
+    return cells[cells["kind"] != OPEN] if "kind" in cells.columns else cells
 
 
 def read_cells(path: Path) -> pd.DataFrame:

@@ -50,7 +50,7 @@ class Rung:
     figure_ms: float  # of the response time, from the intended start on
     #: Empty where the bound is kept. Otherwise why not: `not carried` (a trial showed it), `unsent` (the rate was not
     #: reached), `failed` (too many requests failed, which count as beyond the bound), `empty` (none was answered),
-    #: `late`, or `client`: under open arrivals, where the client is a part of what missed it.
+    #: `late`, or `client`: under open arrivals, where the client is a part of what missed it, or of the trial.
     missed_by: str
     marks: frozenset[str] = frozenset()
 
@@ -335,7 +335,7 @@ def ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:
             LATE: figure_ms > bound_ms,
         }
         missed_by = next((reason for reason, holds in reasons.items() if holds), "")
-        if missed_by not in {"", NOT_CARRIED} and is_open[at].any() and marks & CLIENT_MARKS:
+        if missed_by and is_open[at].any() and marks & CLIENT_MARKS:
             missed_by = CLIENT  # it only adds to a response time: what keeps a bound in spite of it keeps it
         rungs.append(Rung(float(rate), figure_ms, missed_by, marks))
     return rungs

@@ -59,7 +59,7 @@ def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
     Of one in turn with others: how many a second of those that were due in what counts left within 5 % of a segment.
     """
     started_s = samples["started_s"]
-    if row["slices"]:
+    if row.get("slices"):
         steady = _of_phases(samples, "steady")
         late_s = steady["started_s"].to_numpy() - steady["intended_s"].to_numpy()
         soon = (1 - RATE_SHARE) * row["measured_s"] / max(row["slices"], 1)

@@ -168,7 +168,7 @@ class OpenChoice:
 
     @property
     def marks(self) -> frozenset[str]:
-        """Of the cells that the figure rests on."""
+        """Marks of the cells that the figure rests on."""
         return frozenset().union(*(block.marks for block in self.blocks))
 
     @property
@@ -383,9 +383,9 @@ class OpenLoads:
         """Return what the weakest setting carries in each block; NaN where that is not known."""
         known = {}
         for block, cells in self._of(mix).groupby("block"):
-            carried = cells["carried_per_s"].min() if "carried_per_s" in cells else np.nan
             at_shares = capacity.weakest_per_s(cells)
-            known[int(str(block))] = float(at_shares if np.isfinite(at_shares) else carried)
+            carried = [_carried_per_s(own) for _, own in cells.groupby(["read_cl", "write_cl"])]
+            known[int(str(block))] = at_shares if np.isfinite(at_shares) else float(np.min(carried))
         return known
 
     def advise(
@@ -493,8 +493,7 @@ class _Curve:
     def __init__(self, cells: pd.DataFrame, by: str) -> None:
         self._rungs = capacity.ladder(cells, np.inf, by)
         self._few = set(cells.loc[~cells["enough"], "rate_per_s"])
-        carried = cells["carried_per_s"] if "carried_per_s" in cells else pd.Series(dtype=float)
-        self._carried_per_s = float(carried.min())
+        self._carried_per_s = _carried_per_s(cells)
 
     @property
     def range_per_s(self) -> tuple[float, float]:
@@ -539,6 +538,16 @@ def _ended_by(cells: pd.DataFrame) -> str:
     """Say whether the client is a part of the highest rate of open arrivals in some block."""
     tops = cells.loc[cells[cells["kind"] == OPEN].groupby("block")["rate_per_s"].idxmax(), "marks"]
     return CLIENT if any(not CLIENT_MARKS.isdisjoint(str(marks).split(";")) for marks in tops) else ""
+
+
+def _carried_per_s(cells: pd.DataFrame) -> float:
+    """Return what a setting carries in a block; NaN where that was not looked for.
+
+    A rate above it that was measured shows that it is only the highest that was tried before.
+    """
+    carried = float(cells["carried_per_s"].max()) if "carried_per_s" in cells else np.nan
+    measured = cells.loc[cells["n_ok"] > 0, "rate_per_s"].max()
+    return np.nan if measured > carried * (1 + _SAME) else carried
 
 
 def _common(ranges: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -40,7 +40,8 @@ def open_cells(statistics: pd.DataFrame) -> pd.DataFrame:
     """
     cells = statistics[statistics["kind"] == OPEN]
     if cells.empty:
-        return cells.assign(setting="", measured="", at=np.nan, operation="")
+        nothing = pd.DataFrame(columns=[*MIX, "carried_per_s", "setting", "measured", "at", "operation"])
+        return pd.concat([nothing, cells])[list(dict.fromkeys([*cells.columns, *nothing.columns]))]
     rates = cells["rate_per_s"]
     cells = labelled(cells, failed_too=True).assign(rate_per_s=rates)
     setting = cells["read_cl"].astype(str) + "/" + cells["write_cl"].astype(str)
@@ -68,7 +69,8 @@ def open_results(statistics: pd.DataFrame, replication_factor: int | None = None
         that was measured by itself), at (that share or rate), setting (also as level), read_cl, write_cl,
         survives_reads, survives_writes; rate_per_s (geometric mean over blocks), rate_least_per_s and rate_most_per_s;
         own_share (of what the setting carries; geometric mean);
-        blocks (in which it was measured), not_carried (blocks in which a trial showed that it does not carry the
+        blocks (in which it was measured), beyond_client (blocks in which the client could not send the rate),
+        not_carried (blocks in which a trial showed that it does not carry the
         rate), interval, due, failed, in_flight, unsent, waited (sums); throughput_per_s and response times, latency_us
         (the mean), p50_us, p95_us, p99_us and p999_us, each with bounds; base, and of `COMPARED` the ratio to it at
         the same arrivals, taken within blocks (ratio_p99, ratio_p99_low, ratio_p99_high; NaN where it was measured
@@ -116,13 +118,15 @@ def base_of(cells: pd.DataFrame) -> str:
 
 def _row(group: pd.DataFrame, base: str, n: int | None) -> dict[str, Any]:
     known = group[group["response_us"].notna()]
+    lost, limited = (_marked(group, {mark}) for mark in (Mark.NOT_CARRIED, Mark.CLIENT))
     first = group.iloc[0]
     row: dict[str, Any] = {name: first[name] for name in ("kind", "operation", "read_cl", "write_cl")}
     row |= survived(first, n) | {
         "level": first["setting"], "rate_per_s": _geometric(group["rate_per_s"]),
         "rate_least_per_s": group["rate_per_s"].min(),
         "rate_most_per_s": group["rate_per_s"].max(), "own_share": _geometric(group["own_share"]),
-        "blocks": known["block"].nunique(), "not_carried": int(_marked(group, {Mark.NOT_CARRIED}).sum()),
+        "blocks": known["block"].nunique(), "not_carried": int((lost & ~limited).sum()),
+        "beyond_client": int((lost & limited).sum()),
         "base": base, "interval": uncertainty.NOTHING,
     }  # fmt: skip
     row |= {name: int(np.nansum(group[column].astype(float))) for name, column in _COUNTS.items()}
@@ -156,7 +160,7 @@ def _columns() -> list[str]:
     ratios = [f"ratio_{name}{side}" for name in COMPARED for side in ("", "_low", "_high")]
     rates = ["rate_per_s", "rate_least_per_s", "rate_most_per_s", "own_share"]
     before = ["kind", *MIX, "operation", *PLACE, "setting", "level", "read_cl", "write_cl", *_SURVIVES,
-              *rates, "blocks", "not_carried"]  # fmt: skip
+              *rates, "blocks", "not_carried", "beyond_client"]  # fmt: skip
     return [
         *before, "interval", *_COUNTS, *bounded, "base", *ratios, "late_p50_us", "late_p99_us", "client", "marks"
     ]  # fmt: skip

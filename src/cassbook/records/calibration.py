@@ -15,8 +15,10 @@ from cassbook.core.compilation import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.types import Floats
+from cassbook.core.units import MS_PER_S
 from cassbook.queueing.calibration import Calibrated, Question, calibrate
 from cassbook.queueing.mva import analyse
+from cassbook.queueing.open_load import capacity_per_s, check_rate, open_load
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.records.experiment import Results
 from cassbook.records.kinds import CALIBRATION
@@ -75,6 +77,42 @@ class Predicted:
     def bottleneck(self, place: int) -> str:
         """The busiest station with so many jobs, by place."""
         return max(self.busy, key=lambda name: float(self.busy[name][:, place].mean()))
+
+
+@dataclass(frozen=True)
+class PredictedOpen:
+    """At a rate of Poisson arrivals, with 95 % intervals over cluster starts.
+
+    Attributes
+    ----------
+    rate_per_s : float
+    response_ms, p99_ms : Estimate
+        From when the client sends a request until it has the answer.
+    capacity_per_s : Estimate
+        The rate from which the backlog grows without end.
+    utilisation : dict of str to Estimate
+        By station, the busy part of its servers.
+    outside : list of Outside
+        What of the question the record cannot support; of jobs, the mean number in flight.
+    cores : int
+        Of the one machine that all nodes and the client share.
+    method : str
+        How the mean was found: 'analytic' or 'simulated'; p99 is simulated always.
+    """
+
+    rate_per_s: float
+    response_ms: Estimate
+    p99_ms: Estimate
+    capacity_per_s: Estimate
+    utilisation: dict[str, Estimate]
+    outside: list[Outside]
+    cores: int
+    method: str
+
+    @property
+    def bottleneck(self) -> str:
+        """The busiest station."""
+        return max(self.utilisation, key=lambda name: self.utilisation[name].value)
 
 
 class CalibrationRun:
@@ -161,6 +199,32 @@ class CalibrationRun:
             _falling(np.exp(np.mean([np.log(each.response_ms) for each in analyses], axis=0)), self.cores, jobs),
         )
 
+    def predict_open(
+        self, question: Question, rate_per_s: float, field_length: int = FIELD_LENGTH, cores: int = 0,
+        disk_ms: float = 0.0,
+    ) -> PredictedOpen:  # fmt: skip
+        """Answer a question for requests that arrive at a rate, whether others are answered or not.
+
+        Raises InputError for a rate that by the demands of some cluster start is not carried, with that capacity, and
+        for numbers that do not fit together.
+        """
+        networks = [fit.network(question, cores, disk_ms) for fit in self.calibrated(field_length)]
+        carried = [capacity_per_s(network) for network in networks]
+        check_rate(rate_per_s, min(carried))
+        found = [open_load(network, rate_per_s) for network in networks]
+        response_ms = Estimate.positive([each.response_ms for each in found])
+        in_flight = max(1, round(rate_per_s * response_ms.value / MS_PER_S))
+        return PredictedOpen(
+            rate_per_s,
+            response_ms,
+            Estimate.positive([each.p99_ms for each in found]),
+            Estimate.positive(carried),
+            {name: _busy([each.utilisation[name] for each in found]) for name in found[0].utilisation},
+            self.outside(question, in_flight, cores, disk_ms),
+            cores or self.cores,
+            found[0].method,
+        )
+
     def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[Outside]:
         """Return what of a question the record cannot support."""
         quantities = [
@@ -172,6 +236,12 @@ class CalibrationRun:
             Outside("disk_ms", disk_ms, 0.0, 0.0),
         ]
         return [each for each in quantities if not each.least <= each.asked <= each.most]
+
+
+def _busy(by_start: Sequence[float]) -> Estimate:
+    """Busy part of a station's servers over cluster starts; none is busier than always."""
+    busy = Estimate.positive(by_start)
+    return busy if np.isnan(busy.high) else replace(busy, high=min(1.0, busy.high))
 
 
 def _falling(response_ms: Floats, cores: int, jobs: Sequence[int]) -> Falls | None:

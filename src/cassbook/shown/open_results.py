@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
@@ -14,8 +15,8 @@ from cassbook.latency.open_results import ALONE, MIX, SHARE
 from cassbook.shown.tables import Format, estimates, formatted, three_digits
 
 _MS = 1e-3
-#: Figures of the response time that a table has.
-_FIGURES = ("mean", "p50", "p99", "p99.9")
+#: Figures of the response time that a table has room for; JSON and CSV have all.
+_FIGURES = ("p50", "p99")
 _RATIOS = ("p50", "p99")
 
 
@@ -45,12 +46,14 @@ def mix_of(rows: pd.DataFrame, among: pd.DataFrame) -> str:
 def load_of(row: pd.Series) -> str:
     """Name a place on the ladder: a share, 'own' and a share, or nothing for a rate, which has a column already."""
     if row["measured"] == ALONE:
-        return f"own {row['at']:g}, alone"
+        return f"own {row['at']:g}"
     return f"{row['at']:g}" if row["measured"] == SHARE else ""
 
 
 def rates_of(row: pd.Series) -> str:
     """Rate, or its range over blocks, in whole requests a second."""
+    if np.isnan(row["rate_per_s"]):
+        return "-"
     least, most = f"{row['rate_least_per_s']:.0f}", f"{row['rate_most_per_s']:.0f}"
     return least if least == most else f"{least} to {most}"
 
@@ -64,10 +67,9 @@ def _words(rows: pd.DataFrame) -> pd.DataFrame:
     figures["ops/s"] = rows["throughput_per_s"]
     for name in _FIGURES:
         column = percentiles.COLUMNS[name]
-        if name != "p99.9" or rows[column].notna().any():
-            bounds = (summaries.bound(column, side) for side in ("low", "high"))
-            figures[name] = estimates(rows, column, *bounds).map(lambda estimate: estimate.times(_MS))
-            formats[name] = _reaching
+        bounds = (summaries.bound(column, side) for side in ("low", "high"))
+        figures[name] = estimates(rows, column, *bounds).map(lambda estimate: estimate.times(_MS))
+        formats[name] = _reaching
     for name in _RATIOS if base else ():
         column = f"ratio_{name}"
         figures[f"{name}/{base}"] = estimates(rows, column, f"{column}_low", f"{column}_high")
@@ -102,7 +104,7 @@ def explained(table: pd.DataFrame) -> list[str]:
     measured = set(table["measured"])
     said = [
         "Under open arrivals latencies are response times in ms, from when a request was due to its answer; late p99 "
-        "is how late the client sent, in ms, where a slot was free."
+        "is how late the client sent, in ms, where a slot was free. The mean and p99.9: --format json."
     ]
     if SHARE in measured:
         said.append(
@@ -115,13 +117,17 @@ def explained(table: pd.DataFrame) -> list[str]:
             "Student's t on logarithms over blocks."
         )
     if ALONE in measured:
-        said.append("Alone: by itself, at a share of what it carries itself; no ratio, for nothing else got that rate.")
+        said.append(
+            "Load own: a setting alone, at a share of what it carries itself; no ratio, for no other got that rate."
+        )
     lost = int(table["not_carried"].sum())
     if lost:
         said.append(
             f"Not carried: {counted(lost, 'cell')} (kind {OPEN}) in which a trial showed a growing backlog. "
             "Figures of such a rate are of the blocks that carried it, the faster ones."
         )
+    if beyond := int(table["beyond_client"].sum()):
+        said.append(f"The client could not send the rate of {counted(beyond, 'cell')}: their curve ends there.")
     if few := [name for name in ("p50", "p95", "p99") if _lacks(table, name)]:
         needs = ", ".join(f"{name} {percentiles.needed(name):,}" for name in few)
         said.append(f"Not shown of open cells with too few answers: {needs} are needed.")

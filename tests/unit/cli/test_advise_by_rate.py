@@ -59,6 +59,7 @@ def test_a_workload_is_answered_at_its_rates(recorded):
 def test_a_map_is_over_shares(recorded):
     text = answered("advise", "--run", recorded, "--map", "--open", "--reads", 0.5, "--by", "p99")
     assert text.split()[:3] == ["0.2", "0.4", "0.6"]
+    assert text == answered("advise", "--run", recorded, "--map", "--reads", 0.5, "--by", "p99")  # it has no threads
     rows = json.loads(answered("advise", "--run", recorded, "--map", "--open", "--format", "json"))
     assert {(row["mix"], row["of_capacity"] or row["rate_per_s"]) for row in rows} == {
         ("50% reads", 0.2), ("50% reads", 0.4), ("50% reads", 0.6), ("workload svc", 500), ("workload svc", 900)
@@ -73,7 +74,7 @@ def test_a_map_is_over_shares(recorded):
         (("--of-capacity", -1, "--reads", 0.5), "--of-capacity: -1 is not above 0"),
         (("--rate", 700, "--reads", 0.5, "--threads", 4), "--threads: not with a load by rate"),
         (("--rate", 700, "--reads", 0.5, "--nodes", 6), "--nodes: not with a load by rate; cassbook predict --rate"),
-        (("--rate", 700, "--map"), "--open: goes with --map alone"),
+        (("--rate", 700, "--map"), "leave --of-capacity and --rate out"),
         (("--rate", 700, "--map", "--open"), "leave --of-capacity and --rate out"),
         (("--reads", 0.5, "--open"), "--open: goes with --map alone"),
         (("--rate", 700, "--workload", "svc", "--reads", 0.8), "--reads: the mix is a part of the workload"),
@@ -88,7 +89,6 @@ def test_a_map_is_over_shares(recorded):
         (("--of-capacity", 0.7, "--reads", 0.5), "0.7 is outside what mine measured, 0.2 to 0.6 of what the weakest"),
         (("--of-capacity", 0.4, "--workload", "svc"), "was measured at rates, 500 to 900 a second, and not at shares"),
         (("--threads", 4, "--reads", 0.5, "--weak"), "--weak: is for a load by --of-capacity or --rate"),
-        (("--map",), "it was measured under open arrivals: give --of-capacity or --rate"),
         (("--rate", 700, "--reads", 0.5, "--by", "p99.9"), "p99.9 needs 10,000 operations per cell"),
     ],
 )

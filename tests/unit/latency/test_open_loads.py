@@ -221,6 +221,26 @@ def test_a_curve_that_ends_by_the_client_breaks_no_bound_there():
     assert (broken.capacity.verdict, broken.ended_by) == (FOUND, "")
 
 
+def test_a_trial_that_the_client_limited_shows_nothing_of_the_setting():
+    def absent(row):
+        changed = not_carried("ONE/ALL", 1300.0)(row)
+        return changed | {"marks": "not_carried;client"} if changed.get("marks") else changed
+
+    choice = by_name(loads(changes=absent).advise(HALF, of_capacity=0.8, bound_ms=20.0))["1R-3W"]
+    assert (choice.verdict, choice.lacking, choice.not_carried) == (NOT_KNOWN, (CLIENT,), 0)
+    assert (choice.capacity.verdict, choice.ended_by) == (AT_LEAST, CLIENT)
+
+
+def test_the_highest_rate_that_was_tried_is_not_what_a_setting_carries():
+    """Without a search a cell has the highest rate that was tried before it."""
+    rates = (500.0, 1000.0, 1500.0)
+    tried = curves(shares=(), own=(), rates=rates,
+                   changes=lambda row: {"carried_per_s": row["rate_per_s"] - 500 or np.nan})  # fmt: skip
+    advice = loads(tried).advise(HALF, rate_per_s=1000.0)
+    assert np.isnan(advice.load_shares).all()
+    assert np.isnan(advice.choices[0].own_share.value)
+
+
 def test_a_client_that_limits_every_rate_leaves_no_capacity():
     stats = curves(changes=lambda row: {"marks": "client"})
     choice = by_name(loads(stats).advise(HALF, of_capacity=0.4, bound_ms=0.1))["1R-3W"]

@@ -18,7 +18,9 @@ SAME_NAMED = {
     **dict.fromkeys(["carry_over", "cold_start", "designs"], "one analysis: measured, computed, shown"),
     **dict.fromkeys(["models", "scenes"], "a chapter, and what it is about"),
     # One subject from its profile to its text.
-    **dict.fromkeys(["comparison", "prices", "results"], "computed, read of a record, and made text of"),
+    **dict.fromkeys(
+        ["comparison", "open_results", "prices", "results"], "computed, read of a record, and made text of"
+    ),
     "calibration": "demands from cells, and the record of them",
     "failures": "nodes that fail: while settings are switched, and the chapters on it",
     "load": "the load of experiments at a distance, and of those with faults",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,14 @@ from cassbook.cli.answers.machine import sharing
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted
 from cassbook.queueing.calibration import Question
-from cassbook.records.calibration import CalibrationRun, Predicted
+from cassbook.records.calibration import CalibrationRun, Outside, Predicted, PredictedOpen
 from cassbook.shown.calibration import beyond
 from cassbook.shown.dead_replicas import dead_replicas
 
 _MOST_JOBS = 2000
 _MOST_LINES = 12
+#: Stations that are less busy are left out of the text.
+_LEAST_BUSY = 0.005
 
 
 def jobs_of(text: str) -> list[int]:
@@ -66,13 +69,27 @@ def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None
     )
 
 
-def text(question: Question, predicted: Predicted) -> str:
-    """Return throughput and response for some of the numbers of jobs, if there are many."""
-    lines = [
+def _heading(question: Question, cores: int) -> list[str]:
+    """Say what is asked, and of what cluster."""
+    return [
         f"{question.operation} at {question.level}, {counted(question.nodes, 'node')}, "
         f"replication {question.replication}: {question.asked} asked, {question.waits} waited for; survives "
         f"{dead_replicas(question.replication - question.waits)}",
-        f"{sharing(question.nodes, predicted.cores)}; nodes on machines of their own do more",
+        f"{sharing(question.nodes, cores)}; nodes on machines of their own do more",
+    ]
+
+
+def _guess(outside: Sequence[Outside]) -> list[str]:
+    """Say what lies outside the calibration."""
+    if not outside:
+        return []
+    return ["outside what was measured, so take it as a guess:", *(f"  {beyond(each)}" for each in outside)]
+
+
+def text(question: Question, predicted: Predicted) -> str:
+    """Return throughput and response for some of the numbers of jobs, if there are many."""
+    lines = [
+        *_heading(question, predicted.cores),
         f"{'jobs':>6}{'requests/s':>24}{'response, ms':>26}   busiest",
     ]
     for place in _some(len(predicted.jobs)):
@@ -82,12 +99,32 @@ def text(question: Question, predicted: Predicted) -> str:
             f"{predicted.jobs[place]:>6}{format(predicted.throughput_per_s[place], '.0f'):>24}"
             f"{format(predicted.response_ms[place], '.2f'):>26}   {name} {100 * busy:.0f} %"
         )
-    if predicted.outside:
-        lines += [
-            "outside what was measured, so take it as a guess:",
-            *(f"  {beyond(each)}" for each in predicted.outside),
-        ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_guess(predicted.outside)])
+
+
+def open_text(question: Question, predicted: PredictedOpen) -> str:
+    """Return response times at a rate, how busy stations are, and what is carried."""
+    carried = f"up to {predicted.capacity_per_s:.0f} are carried"
+    busy = sorted(predicted.utilisation.items(), key=lambda item: -item[1].value)
+    lines = [
+        *_heading(question, predicted.cores),
+        f"{predicted.rate_per_s:g} requests a second, Poisson arrivals; {carried}",
+        f"response, mean  {predicted.response_ms:.2f} ms",
+        f"response, p99   {predicted.p99_ms:.2f} ms",
+        *(f"{name:15} {part.times(100):.0f} % busy" for name, part in busy if part.value >= _LEAST_BUSY),
+    ]
+    return "\n".join([*lines, *_guess(predicted.outside)])
+
+
+def open_as_json(question: Question, predicted: PredictedOpen) -> str:
+    """Return the same as JSON."""
+    answer = _asked(question, predicted.cores, predicted.outside) | {
+        "rate_per_s": predicted.rate_per_s, "arrivals": "poisson", "method": predicted.method,
+        "capacity_per_s": predicted.capacity_per_s.as_dict(5), "response_ms": predicted.response_ms.as_dict(5),
+        "p99_ms": predicted.p99_ms.as_dict(5), "bottleneck": predicted.bottleneck,
+        "utilisation": {name: busy.as_dict(5) for name, busy in predicted.utilisation.items()},
+    }  # fmt: skip
+    return json.dumps(answer, indent=2)
 
 
 def _some(count: int) -> Sequence[int]:
@@ -107,11 +144,14 @@ def as_json(question: Question, predicted: Predicted) -> str:
         }
         for place, jobs in enumerate(predicted.jobs)
     ]  # fmt: skip
-    answer = {
+    return json.dumps(_asked(question, predicted.cores, predicted.outside) | {"rows": rows}, indent=2)
+
+
+def _asked(question: Question, cores: int, outside: Sequence[Outside]) -> dict[str, Any]:
+    """Say what is asked, for programs."""
+    return {
         "operation": question.operation, "level": question.level, "nodes": question.nodes,
         "replication": question.replication, "asked": question.asked, "waits": question.waits,
-        "cores": predicted.cores, "shared": sharing(question.nodes, predicted.cores),
-        "survives": question.replication - question.waits,
-        "outside": [beyond(each) for each in predicted.outside], "rows": rows,
+        "cores": cores, "shared": sharing(question.nodes, cores), "survives": question.replication - question.waits,
+        "outside": [beyond(each) for each in outside],
     }  # fmt: skip
-    return json.dumps(answer, indent=2)

@@ -114,7 +114,7 @@ class Ladder:
         self._settings = dict(sorted(settings.items()))
         self._carried = {pair: Carried() for pair in self._settings}
         self._trials = 0
-        self._rows: dict[str, tuple[str, str]] = {}  # settings of the cells that were measured, by identifier
+        self._rows: list[Cell] = []  # that were measured
         self._stopped = ""
 
     def measure(self, done: Callable[[Group], None]) -> None:
@@ -149,6 +149,8 @@ class Ladder:
     def _with_rate(self, cell: Cell) -> Cell:
         """Return a cell with the rate that its share is in this block, and the share of its own that this is."""
         own, rate_per_s = self._carried[self._pair(cell)].per_s, cell.rate_per_s
+        if not self._part.find_capacity:
+            return cell
         if not math.isnan(cell.own_share):
             return replace(cell, rate_per_s=round(cell.own_share * own, 1), carried_per_s=own)
         if not math.isnan(cell.load_share):
@@ -233,11 +235,16 @@ class Ladder:
         after = {pair: self._find(pair, per_s).per_s for pair, per_s in before.items()}
         drifted = {pair for pair, per_s in before.items() if not abs(after[pair] / per_s - 1) <= DRIFT}
         weakest = min(before, key=lambda pair: np.nan_to_num(before[pair], nan=math.inf))
-        for cell_id, pair in self._rows.items():
+        for cell in self._rows:
+            pair = self._pair(cell)
             marks = [Mark.DRIFT] if {pair, weakest} & drifted else []
-            marks += [Mark.CLIENT] if self._carried[pair].by_client else []
-            columns[cell_id] = {"carried_after_per_s": after[pair], "marks": marks}
+            if self._carried[pair].by_client and cell.rate_per_s == self._highest_per_s(pair):
+                marks.append(Mark.CLIENT)  # a curve that the client ends says so where it ends
+            columns[cell.cell_id] = {"carried_after_per_s": after[pair], "marks": marks}
         self._bench.amend(columns)
+
+    def _highest_per_s(self, pair: tuple[str, str]) -> float:
+        return max(cell.rate_per_s for cell in self._rows if self._pair(cell) == pair)
 
     def _name(self, pair: tuple[str, str]) -> str:
         return f"block {self._first.block}, {self._what()}: {'/'.join(pair)}"
@@ -313,7 +320,7 @@ class Ladder:
             return Measured(outcomes, one_table(segments), turns(segments, lead_in_s, counted_s), sorted(marks))
 
         self._bench.run(cells, load, self._bench.drained(cells))
-        self._rows |= {cell.cell_id: self._pair(cell) for cell in cells}
+        self._rows += cells
 
     def _look_out(self, samples: pa.Table) -> bool:
         """Whether the ladder ends here, on a cluster that people depend on: for failures, or far too long responses."""
