@@ -68,6 +68,12 @@ def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
     return float((pc.sum(within).as_py() or 0) / (row["steady_to_s"] - row["steady_from_s"]))
 
 
+def _due_per_s(row: Mapping[str, Any]) -> float:
+    """Return how many requests a second were due: as many as arrived, which differs by chance, or else the rate."""
+    n_due, measured_s = row.get("n_due", math.nan), row.get("measured_s", math.nan)
+    return n_due / measured_s if n_due >= 0 and measured_s > 0 else row["rate_per_s"]
+
+
 def disturbed(row: Mapping[str, Any]) -> bool:
     """Whether other processes and guests of the hypervisor took more than `OTHERS_SHARE` of the machine meanwhile."""
     return bool(row.get("other_cpu_share", 0.0) + row.get("steal_share", 0.0) > OTHERS_SHARE)
@@ -97,9 +103,9 @@ def check_cell(
     steady, unbroken = (_of_phases(samples, "steady"), _of_phases(load, "steady", "guard"))
     marks = [*marks, *([Mark.ERRORS] if row["errors"] else [])]
     paced = not math.isnan(row["rate_per_s"])
-    if paced and sent_per_s(samples, row) < RATE_SHARE * row["rate_per_s"]:
-        marks.append(Mark.RATE)
     columns = {} if due is None else _due_columns(due)
+    if paced and sent_per_s(samples, row) < RATE_SHARE * _due_per_s(row | columns):
+        marks.append(Mark.RATE)
     if due is not None and due.n_waited > WAITED_SHARE * due.n_due:
         marks.append(Mark.SLOTS)
     ratio = cpu_us = float("nan")
@@ -155,4 +161,4 @@ def missed_rate(samples: pa.Table, row: Mapping[str, Any]) -> MissedRate | None:
     marks = set(row["marks"].split(";"))
     if Mark.RATE not in marks:
         return None
-    return MissedRate(sent_per_s(samples, row), row["rate_per_s"], bool(marks & CLIENT_MARKS))
+    return MissedRate(sent_per_s(samples, row), _due_per_s(row), bool(marks & CLIENT_MARKS))

@@ -69,7 +69,7 @@ def _too_slow(cell: Cell, missed: MissedRate) -> str:
     """
     limit = "this client sends" if missed.of_client else f"with {cell.threads} in flight the cluster answers"
     return (
-        f"{cell.cell_id}: {missed.sent_per_s:.0f} of {missed.rate_per_s:g} requests a second were sent; "
+        f"{cell.cell_id}: {missed.sent_per_s:.0f} of {missed.rate_per_s:.4g} requests a second were sent; "
         f"{limit} no more; marked `rate`"
     )
 

@@ -161,9 +161,8 @@ class Ladder:
     def _carries(self, cell: Cell) -> bool:
         """Whether a setting carries a rate: by what is known, or by a trial."""
         known = self._carried[self._pair(cell)]
-        if known.per_s >= cell.rate_per_s or cell.rate_per_s >= known.failing_per_s:
-            return known.per_s >= cell.rate_per_s
-        known.note(self._trial(self._pair(cell), cell.rate_per_s))
+        if not known.per_s >= cell.rate_per_s and cell.rate_per_s < known.failing_per_s:
+            known.note(self._trial(self._pair(cell), cell.rate_per_s))
         if known.per_s >= cell.rate_per_s:
             return True
         self._bench.log(

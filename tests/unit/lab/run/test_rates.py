@@ -1,28 +1,21 @@
 """Rates: each setting is measured by itself, so that each gets its own capacity and its own marks."""
 
-import itertools
 import json
 import re
 
-import numpy as np
 import pytest
 
-from cassbook.bench import stub
-from cassbook.bench.own_error import StubNodes
 from cassbook.core.errors import InputError
 from cassbook.core.schema import Mark
-from cassbook.lab.load import wire
-from cassbook.lab.load.ycsb import READ, Request
 from cassbook.lab.run.cell import Cell, groups
-from cassbook.lab.run.client import Client, Place
 from cassbook.lab.run.plan import group_seconds, plan, rates_apart
 from cassbook.lab.run.store import RunStore
-from cassbook.lab.run.workloads import Ready
 from cassbook.latency.capacity import capacities
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.helpers.made_block import made_block
 from tests.helpers.profiles import TWO_SETTINGS
+from tests.helpers.stub_client import stub_client
 from tests.helpers.stub_service import stub_service
 
 #: Requests a second that the service carries at each level.
@@ -30,29 +23,6 @@ CARRIED = {"ONE": 450.0, "QUORUM": 300.0}
 #: Far above what a request takes (3.3 ms at the most), and far below the backlog that 4 % too much leaves.
 BOUND_MS = 30.0
 _ATTEMPTS = 8
-
-
-class Rows:
-    """Reads of one row, in the place of a workload's prepared statements."""
-
-    def operations(self, rng):
-        return itertools.repeat(READ)
-
-    def requests(self, operation):
-        key = wire.value(b"user1")
-        return itertools.repeat(Request(0, 0, key, key))
-
-    def prefixes(self, read_cl, write_cl):
-        return [[wire.execute_prefix(stub.READS, read_cl, 1)]]
-
-
-def client(profile, port, epoch):
-    """A client whose connections lead to the service, without the driver's session that only a database answers."""
-    made = object.__new__(Client)
-    made._profile, made._rng, made.epoch = profile, np.random.default_rng(1), epoch
-    made._place, made._nodes = Place(None, [], ["node1"], ""), StubNodes(port)
-    made.session, made.workloads = None, {"rows": Ready(Rows(), None)}
-    return made
 
 
 @pytest.fixture
@@ -68,7 +38,7 @@ def measured(profile, tmp_path):
     def measure(folder, cells):
         store, said = RunStore.create(tmp_path / folder, profile), []
         with stub_service(**CARRIED) as port:
-            loading = client(profile, port, store.epoch)
+            loading = stub_client(profile, port, store.epoch)
             block = made_block(profile, store, loading, said.append)
             for group in groups(cells):
                 block.measure(group)
