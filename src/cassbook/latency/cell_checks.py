@@ -113,7 +113,8 @@ def check_cell(
         window_s = row["steady_to_s"] - row["steady_from_s"]
         # Sum of latencies begun in the window over threads x window: throughput x mean latency / threads.
         in_flight_us = pc.sum(unbroken["latency_us"]).as_py()
-        cpu_us = row["client_cpu_s"] * 1e6 / unbroken.num_rows
+        # The client's time is that of what counts, where lead-ins are apart, and else of the whole unbroken load.
+        cpu_us = row["client_cpu_s"] * 1e6 / (unbroken if due is None else steady).num_rows
         if not paced:  # a rate that is given ties nothing to the number of threads
             ratio = in_flight_us / 1e6 / (window_s * row["threads"])
         if abs(ratio - 1) > LITTLE_TOLERANCE:
