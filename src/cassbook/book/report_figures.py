@@ -209,6 +209,7 @@ class _Picture:
             axis = self._axes.secondary_xaxis("top")
             axis.set_xticks(x.tolist(), [f"{name:g}" for name in names])
             axis.set_xlabel(label)
+            axis.set_color(_INK)  # or it were black, also in the dark
 
     def percentages(
         self, lines: Mapping[str, tuple[Floats, Floats]],

@@ -243,9 +243,11 @@ def _notes(advice: OpenAdvice, weak: bool) -> list[str]:
 def as_dict(advice: OpenAdvice, weak: bool = False) -> dict[str, Any]:
     """Advice for programs; `settings` has a row for each setting, and the other keys name one or what was asked."""
     shown = (*advice.choices, *(advice.weak if weak else ()))
+    chosen = advice.recommended
+    second = next((choice for choice in advice.surviving if choice is not chosen and choice.known), None)
 
-    def name(choice: OpenChoice | None) -> str | None:
-        return None if choice is None else choice.setting.name
+    def row(choice: OpenChoice | None) -> dict[str, Any] | None:
+        return None if choice is None else _row(advice, choice)
 
     return {
         "run": advice.name,
@@ -261,9 +263,11 @@ def as_dict(advice: OpenAdvice, weak: bool = False) -> dict[str, Any]:
         "survive": advice.survive,
         "replication": advice.replicas,
         "blocks": advice.cluster_starts,
-        "recommended": name(advice.recommended),
-        "perhaps": name(advice.perhaps),
-        "fastest": name(advice.fastest),
+        "setting": row(chosen),
+        "survives": None if chosen is None else dict(zip(("reads", "writes"), chosen.survives, strict=True)),
+        "perhaps": row(advice.perhaps),
+        "fastest": row(advice.fastest),
+        "runner_up": None if chosen is None else row(second),
         "weak_measured": len(advice.weak),
         "settings": [_row(advice, choice) for choice in shown],
         "marks": {mark: explained(mark) for mark in sorted(frozenset().union(*(choice.marks for choice in shown)))},

@@ -39,7 +39,7 @@ def test_the_answer_and_capacity_agree_to_the_digit(recorded):
                 assert row[figure] == same[figure]
             assert same["load_shares"] == [0.2, 0.4, 0.6]
             assert same["rates_per_s"] == []
-        assert found["recommended"] == "2R-2W"
+        assert found["setting"]["setting"] == "2R-2W"
     text = answered("capacity", recorded, *bound)
     assert "50% reads, QUORUM/QUORUM, open" in text
     assert "of what the weakest setting" in text

@@ -123,11 +123,14 @@ def test_marks_of_what_is_shown_are_explained():
 def test_json_has_the_same_figures_and_csv_a_row_for_each_setting():
     found = json.loads(rate_answers.point(advice(bound_ms=4.0), "json", weak=True))
     assert {name: found[name] for name in ("run", "workload", "read_share", "of_capacity", "rate_per_s", "by",
-            "bound_ms", "survive", "replication", "blocks", "recommended", "perhaps", "fastest", "weak_measured")} == {
+            "bound_ms", "survive", "replication", "blocks", "survives", "perhaps", "weak_measured")} == {
         "run": "mine", "workload": "", "read_share": 0.5, "of_capacity": 0.4, "rate_per_s": None, "by": "p99",
-        "bound_ms": 4.0, "survive": 1, "replication": 3, "blocks": 3, "recommended": "2R-2W", "perhaps": None,
-        "fastest": "2R-2W", "weak_measured": 1,
+        "bound_ms": 4.0, "survive": 1, "replication": 3, "blocks": 3,
+        "survives": {"reads": 1, "writes": 1}, "perhaps": None, "weak_measured": 1,
     }  # fmt: skip
+    assert found["setting"] == found["fastest"] == found["settings"][0]
+    assert found["runner_up"] is None  # 1R-3W survives no dead replica in its writes
+    assert json.loads(rate_answers.point(advice(survive=0), "json"))["runner_up"]["setting"] == "1R-3W"
     assert found["rates_by_block"] == [800.0, 880.0, 720.0]
     row = found["settings"][0]
     assert (row["setting"], row["verdict"], row["capacity_verdict"]) == ("2R-2W", "keeps", "found")
