@@ -11,6 +11,7 @@ import numpy as np
 
 from cassbook.cli.answers.machine import sharing
 from cassbook.core.errors import InputError
+from cassbook.core.proportion import share_text
 from cassbook.core.words import counted
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import CalibrationRun, Outside, Predicted, PredictedOpen
@@ -111,7 +112,7 @@ def open_text(question: Question, predicted: PredictedOpen) -> str:
         f"{predicted.rate_per_s:g} requests a second, Poisson arrivals; {carried}",
         f"response, mean  {predicted.response_ms:.2f} ms",
         f"response, p99   {predicted.p99_ms:.2f} ms",
-        *(f"{name:15} {part.times(100):.0f} % busy" for name, part in busy if part.value >= _LEAST_BUSY),
+        *(f"{name:15} {share_text(part, digits=0)} % busy" for name, part in busy if part.value >= _LEAST_BUSY),
     ]
     return "\n".join([*lines, *_guess(predicted.outside)])
 
