@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.staleness import panels
+from cassbook.lab.load.arrivals import even
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 from cassbook.lab.load.ycsb import KEYSPACE, create_table
@@ -80,7 +82,8 @@ def most_in_flight(samples):
 
 def test_a_rate_is_shared_out(profile, place, tmp_path):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
-        _, samples = processes.run([cell(20, rate_per_s=400.0)], BOUND, tmp_path / "c.parquet")
+        bound = replace(BOUND, arrivals=even(400.0))
+        _, samples = processes.run([cell(20, rate_per_s=400.0)], bound, tmp_path / "c.parquet")
     steady = samples.filter(pc.equal(samples["phase"].cast("string"), "steady"))
     assert abs(steady.num_rows - 400 * 0.8) <= 4
     assert steady["intended_s"].null_count == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -140,6 +141,8 @@ class Client:
         variants = [statements.prefixes(each.read_cl, each.write_cl) for each in group]
         timeout_s = self._profile.load.request_timeout_s
         common = (self._nodes, cell.threads, operations, requests, variants[0], record, timeout_s)
+        if math.isnan(cell.rate_per_s) != (bound.arrivals is None):
+            raise ValueError(f"{cell.cell_id}: a rate goes with arrivals, and a closed loop has neither")
         if bound.arrivals:
             return OpenLoop(*common, arrivals=bound.arrivals, drawn=self._draw(bound.arrivals.seed))
         loop = ClosedLoop(*common)

@@ -1,13 +1,11 @@
-"""The open loop against a service with one server: what theory says, and what became of all that was due."""
+"""The open loop against a stub: what became of all that was due, its slots, its draws and its alarm."""
 
 import itertools
-import math
 import time
 from collections import Counter
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from cassbook.bench import stub
 from cassbook.bench.own_error import StubNodes
@@ -19,14 +17,10 @@ from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.open_loop import OpenLoop
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import READ, UPDATE, Request
-from tests.helpers.stub_service import service_times_s, stub_service
+from tests.helpers.stub_service import stub_service
 from tests.helpers.waiting import wait_until
 
 KEY = wire.value(b"user1")
-SERVICE_S = 0.003
-LEAD_IN_S, COUNTED_S = 1.5, 4.0
-LOADS = (0.3, 0.6, 0.8)
-_ATTEMPTS = 5
 
 
 @pytest.fixture
@@ -62,101 +56,6 @@ def open_loop(nodes, threads, arrivals, rows, statement=stub.READS, timeout_s=12
         nodes, threads, itertools.repeat(READ), [requests], prefixes, rows.note, timeout_s,
         arrivals=arrivals, drawn=drawn,
     )  # fmt: skip
-
-
-# One server
-
-
-def times_in_system_s(due_s, service_s):
-    """By Lindley's recursion: from when each is due to when the one server is through with it."""
-    done_s = np.cumsum(service_s)
-    return done_s + np.maximum.accumulate(due_s - (done_s - service_s)) - due_s
-
-
-@pytest.mark.parametrize("load", LOADS)
-def test_the_recursions_long_run_is_the_theory(load):
-    rng = np.random.default_rng(1)
-    due_s = np.cumsum(rng.exponential(SERVICE_S / load, 4_000_000))
-    exponential, constant = (
-        times_in_system_s(due_s, SERVICE_S * times) for times in (rng.exponential(size=len(due_s)), np.ones(len(due_s)))
-    )
-    mean_s = SERVICE_S / (1 - load)
-    assert exponential.mean() == pytest.approx(mean_s, rel=0.03)
-    assert np.quantile(exponential, 0.99) == pytest.approx(math.log(100) * mean_s, rel=0.03)
-    assert constant.mean() == pytest.approx(SERVICE_S * (1 + load / (2 * (1 - load))), rel=0.03)
-
-
-def simulated(kind, load, count=400):
-    """Mean, 99th percentile and trend of what counts of as many segments, each from empty."""
-    rng, found = np.random.default_rng(2), []
-    for _ in range(count):
-        due_s = np.cumsum(rng.exponential(SERVICE_S / load, int((LEAD_IN_S + COUNTED_S) * load / SERVICE_S * 1.3)))
-        exponential = kind == "exponential"
-        service_s = SERVICE_S * (rng.exponential(size=len(due_s)) if exponential else np.ones(len(due_s)))
-        counted = (due_s >= LEAD_IN_S) & (due_s < LEAD_IN_S + COUNTED_S)
-        found.append(figures(due_s[counted], times_in_system_s(due_s, service_s)[counted]))
-    return np.array(found)
-
-
-def figures(due_s, response_s):
-    return response_s.mean(), np.quantile(response_s, 0.99), stats.linregress(due_s, response_s).slope
-
-
-@pytest.fixture(scope="module", params=list(itertools.product(("exponential", "constant"), LOADS)), ids=str)
-def segment(request):
-    """A segment with what the recursion makes of the same arrivals and service times; the best of several.
-
-    A machine that keeps the client or the service waiting spoils an attempt; a sender that is late spoils all.
-    """
-    kind, load = request.param
-    best = None
-    for attempt in range(_ATTEMPTS):
-        rows, window = Rows(), Window()
-        with stub_service(kind, seed=attempt, ONE=1 / SERVICE_S) as port:
-            made = StubNodes(port)
-            loop = open_loop(made, 1000, Arrivals("poisson", load / SERVICE_S, (9, attempt)), rows)
-            outcome = loop.run(Bound(LEAD_IN_S, COUNTED_S), window)
-            made.close()
-        table = rows.table()
-        service_s = SERVICE_S * service_times_s(kind, attempt, len(table))
-        least_s = times_in_system_s(table[:, 5], service_s)
-        over_s = table[:, 0] + table[:, 1] - table[:, 5] - least_s
-        counted = (table[:, 5] >= window.steady_from) & (table[:, 5] < window.steady_to)
-        assert outcome.due.n_due == counted.sum()
-        if best is None or over_s[counted].mean() < best[3].mean():
-            best = kind, load, table[counted], over_s[counted], over_s
-        if best[3].mean() < 0.0008:
-            break
-    return best
-
-
-@pytest.mark.slow
-def test_each_response_is_what_one_server_makes_of_the_same_arrivals(segment):
-    _, _, _, over_s, all_over_s = segment
-    assert all_over_s.min() > -1e-6  # no answer comes before its server is through, or there was more than one
-    assert np.median(over_s) < 0.0006
-    assert over_s.mean() < 0.0012
-
-
-@pytest.mark.slow
-def test_mean_and_p99_agree_with_theory(segment):
-    """Within the interval of segments as long as this one: a short one has a lower p99 than the long run."""
-    kind, load, table, over_s, _ = segment
-    runs = simulated(kind, load)
-    found = figures(table[:, 5], table[:, 0] + table[:, 1] - table[:, 5])
-    for name, at in (("mean", 0), ("p99", 1)):
-        late_s = np.quantile(over_s, 0.99) if at else over_s.mean()
-        low, high = np.quantile(runs[:, at], [0.001, 0.999])
-        assert low < found[at] < high + late_s, name
-
-
-@pytest.mark.slow
-def test_what_counts_has_no_trend(segment):
-    kind, load, table, *_ = segment
-    runs = simulated(kind, load)[:, 2]
-    slope = figures(table[:, 5], table[:, 0] + table[:, 1] - table[:, 5])[2]
-    assert abs(runs.mean()) < 4 * runs.std() / math.sqrt(len(runs))  # the lead-in is long enough
-    assert abs(slope - runs.mean()) < 4 * runs.std()
 
 
 # What is due
