@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-#: A backlog that grows by less than this part of what arrives is not told from one that does not.
+#: A backlog that grows by less than this part of what arrives counts as one that does not grow.
 TOLERANCE = 0.01
 _BATCHES = 10
 _SIGNIFICANT = 0.05

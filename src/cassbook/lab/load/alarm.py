@@ -16,8 +16,8 @@ _SPEC = struct.Struct("qqqq")
 _NANO = 1_000_000_000
 #: `Alarm.close` waits no longer for the event loop; one that is not running will never call again.
 _PATIENCE_S = 5.0
-#: The kernel is asked to wake the event loop as much earlier as waking takes in so many cases; what is left of the time
-#: is waited for awake.
+#: The kernel is asked to wake the event loop somewhat early, and what is left of the time is waited for awake: a step
+#: less early next time where some was left, a share of a step more where it came late.
 _EARLY_SHARE, _STEP_S, _MOST_EARLY_S = 0.4, 1e-6, 1e-4
 _clock = time.perf_counter
 

@@ -11,13 +11,17 @@ from cassbook.core.schema import OUTCOMES
 from cassbook.lab.load.arrivals import Arrivals
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
-from tests.helpers.stub_service import service_times_s
 from tests.helpers.virtual_time import virtual_loop
 
 SERVICE_S = 0.003
 LEAD_IN_S, COUNTED_S = 2.0, 300.0
 KINDS, LOADS = ("exponential", "constant"), (0.3, 0.6, 0.8)
 _BATCHES = 20
+
+
+def service_times_s(kind, seed, count):
+    """Service times of mean 1, "exponential" or "constant"."""
+    return np.random.default_rng(seed).exponential(size=count) if kind == "exponential" else np.ones(count)
 
 
 def measured(monkeypatch, kind, load, seed=1, counted_s=COUNTED_S, **how):

@@ -53,7 +53,7 @@ def measured(tmp_path, monkeypatch):
         short = {"segment_s": 1.5, "measured_s": 3.0, "lead_in_s": 0.5} | short
         profile = profile.model_copy(update={"open": profile.open.model_copy(update=short)})
         store, said, done = RunStore.create(tmp_path / name, profile), [], []
-        with stub_service(seed=1, **CARRIED) as port:  # with a seed it makes up for nothing, as a queue in the books
+        with stub_service(makes_up=False, **CARRIED) as port:
             loading = stub_client(profile, port, store.epoch)
             block = made_block(profile, store, loading, said.append)
             for of_mix in ladders(groups(plan(profile)[0])):
@@ -191,7 +191,7 @@ def test_failures_end_a_ladder_on_a_cluster_that_people_depend_on(measured, monk
 
 
 class MadeBench:
-    """A block that records what it is told, for settings that carry what a list says, search by search."""
+    """A block without a cluster: it keeps what a ladder has to say."""
 
     warm_up_s, start, seed = 1.0, 1, (1, 2)
 
