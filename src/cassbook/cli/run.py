@@ -109,8 +109,8 @@ def _finds_capacity(folder: Path) -> bool:
 
     if not folder.exists():
         return False
-    begun_with = manifest.read(folder, RUN)["profile"].get("open") or {}
-    return bool(begun_with.get("find_capacity"))
+    sections = manifest.read(folder, RUN)["profile"].get("open") or []
+    return any(section["find_capacity"] for section in ([sections] if isinstance(sections, dict) else sections))
 
 
 def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool, dry_run: bool, form: str) -> None:

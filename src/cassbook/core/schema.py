@@ -80,6 +80,10 @@ CELLS: dict[str, str] = {
     "client_hosts": "float64",  # machines that they ran on; NaN where logs do not say
     "clock_bound_us": "float64",  # how well their clocks were known at the worst; NaN where there is one clock
     "client_cpu_us_per_op": "float64",
+    "node_cpu_us_per_op": "float64",  # of all nodes while it counted; NaN in slices, and of nodes elsewhere
+    "busy_share": "float64",  # of all cores, what was not idle meanwhile; NaN as that
+    "disk_busy_share": "float64",  # of the time, in which the busiest disk had requests; NaN as that
+    "wire_mb_per_s": "float64",  # over the loopback; NaN as that
     "client_cpu_share": "float64",  # of all cores, over the steady window
     "loop_lag_us": "float64",  # mean delay of the client's event loop over the steady window, 0 where it kept up
     "clock_resolution_ns": "float64",
@@ -103,6 +107,9 @@ OPEN = "open"
 #: Threads of a cell whose log does not say how many, and which no `logs.csv` describes.
 UNKNOWN_THREADS = 0
 
+#: What the nodes, and all together, took while a cell counted; of cells that have a window of their own.
+OF_NODES = ("node_cpu_us_per_op", "busy_share", "disk_busy_share", "wire_mb_per_s")
+
 #: What a run recorded before these columns were there says of them.
 _BEFORE: dict[str, Any] = {
     "workload": "",
@@ -120,6 +127,7 @@ _BEFORE: dict[str, Any] = {
     "n_waited": float("nan"),
     "late_p50_us": float("nan"),
     "late_p99_us": float("nan"),
+    **dict.fromkeys(OF_NODES, float("nan")),
     "client_processes": 1,
     "client_hosts": 1.0,
     "clock_bound_us": float("nan"),

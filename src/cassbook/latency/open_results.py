@@ -33,12 +33,14 @@ _SURVIVES = ("survives_reads", "survives_writes")
 _COUNTS = {"due": "n_due", "failed": "n_errors", "in_flight": "n_in_flight", "unsent": "n_unsent", "waited": "n_waited"}
 
 
-def open_cells(statistics: pd.DataFrame) -> pd.DataFrame:
+def open_cells(statistics: pd.DataFrame, troubled: bool = False) -> pd.DataFrame:
     """Return the cells under open arrivals with setting ('ONE/ALL'), measured and at (see `PLACE`), and operation.
+
+    `troubled`: those in which a node is dead or was struck, in place of the others.
 
     `statistics`: from `cells.cell_statistics`; those of earlier versions have none.
     """
-    cells = statistics[statistics["kind"] == OPEN]
+    cells = statistics[(statistics["kind"] == OPEN) & ((statistics["condition"] != "") == troubled)]
     if cells.empty:
         nothing = pd.DataFrame(columns=[*MIX, "carried_per_s", "setting", "measured", "at", "operation"])
         return pd.concat([nothing, cells])[list(dict.fromkeys([*cells.columns, *nothing.columns]))]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from cassbook.core.schema import OPEN
 
@@ -53,13 +54,13 @@ def slice_statistics(
     cells: Sequence[str],
     order: Sequence[int],
     guard_s: float,
-    counted_s: float,
+    counted_s: ArrayLike,
     begun_s: Sequence[float],
 ) -> pd.DataFrame:
     """Statistics of every slice of a group of cells that alternated, or were measured in turn.
 
     `samples`: of the group, columns `schema.SAMPLES`; those of phase steady count. `cells`: identifiers, by variant.
-    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice. `begun_s`: when each began, in seconds
+    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice, the latter also one by one. `begun_s`: when each began, in seconds
     since the run began.
 
     Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is
@@ -74,6 +75,7 @@ def slice_statistics(
     n_ok = by_slice.size().reindex(numbers, fill_value=0).to_numpy()
     n_all = steady["slice"].astype("int64").value_counts().reindex(numbers, fill_value=0).to_numpy()
     names = [cells[variant] for variant in order]
+    counted = np.broadcast_to(np.asarray(counted_s, float), len(order))
     columns = {
         "cell_id": names,
         "slice": numbers,
@@ -81,12 +83,12 @@ def slice_statistics(
         "after": ["", *names[:-1]],
         "from_s": np.round(begun_s, 6),
         "guard_s": round(guard_s, 6),
-        "counted_s": round(counted_s, 6),
+        "counted_s": np.round(counted, 6),
         "n_ok": n_ok,
         "n_errors": n_all - n_ok,
         "latency_us": by_slice.mean().reindex(numbers).round(1).to_numpy(),
         **{name: by_slice.quantile(share).reindex(numbers).to_numpy() for name, share in _QUANTILES.items()},
-        "throughput_per_s": np.round(n_ok / counted_s, 1),
+        "throughput_per_s": np.round(np.divide(n_ok, counted, out=np.full(len(order), np.nan), where=counted > 0), 1),
         "response_us": response.mean().reindex(numbers).round(1).to_numpy(),
         "response_p50_us": response.quantile(0.5).reindex(numbers).round(1).to_numpy(),
         "response_p99_us": response.quantile(0.99).reindex(numbers).round(1).to_numpy(),

@@ -1,8 +1,11 @@
-"""The part of a profile with open arrivals: settings in turn, at shares of what is carried or at given rates."""
+"""The part of a profile with open arrivals: settings in turn, at shares of what is carried or at given rates.
+
+It is one section or a list of them; those of one mix are one ladder, whose rates come from the same search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 
@@ -14,6 +17,12 @@ from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Rates, 
 Arrivals = Literal["poisson", "even"]
 #: Where shares of capacity are measured and nothing is said: what settings that carry more are measured at alone.
 OWN_SHARES = (0.5, 0.8)
+#: What a cell under open arrivals meets: nothing, a node that is dead and known to be, one that is killed or hangs.
+Trouble = Literal["", "dead_node", "kill", "pause"]
+#: What processors nodes have.
+Processors = Literal["shared", "own", "quota"]
+#: What of a section holds for a whole ladder: sections of one mix have it in common.
+OF_LADDER = ("arrivals", "lead_in_s", "capacity_threads", "bound_ms", "rising", "find_capacity")
 #: In shorter segments the lead-in takes most of the time, and a backlog does not show.
 LEAST_SEGMENT_S = 5.0
 _LIGHTWEIGHT = frozenset({"SERIAL", "LOCAL_SERIAL"})
@@ -64,7 +73,7 @@ class OpenSection(Section):
     settings: Settings = Field(default=[s.name for s in STRONG_SETTINGS])
     read_shares: Annotated[list[Share], Distinct] = Field(default_factory=list)
     workloads: Annotated[list[str], Distinct] = Field(default_factory=list)
-    repeats: Positive = 5
+    repeats: Positive = 5  # in a profile also by engine: {2.1.20: 5, 5.0.9: 7}; of others it is left out
     measured_s: PositiveSeconds = 60.0  # that count of each setting at each rate, in segments
     segment_s: Annotated[PositiveSeconds, AfterValidator(_long_enough)] = LEAST_SEGMENT_S  # that count of a segment
     lead_in_s: PositiveSeconds = 2.0  # before them, not counted
@@ -73,6 +82,22 @@ class OpenSection(Section):
     bound_ms: Annotated[float, Field(gt=0)] | None = None  # in rising order, p99 over ten times this ends a ladder
     rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
+    #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of the
+    #: block; `kill` and `pause` strike while a setting is measured alone.
+    trouble: Trouble = ""
+    #: What each node may use: all processors, one of its own, or the time of `quota_cores`; set when code is compiled.
+    processors: Processors = "shared"
+    quota_cores: Annotated[float, Field(gt=0, le=64)] = 0.5
+
+    @property
+    def mixes(self) -> list[str]:
+        """Names of its mixes."""
+        return [*map(mix_name, self.read_shares), *self.workloads]
+
+    @property
+    def condition(self) -> str:
+        """What its cells have in their column `condition`, but for the parts of a strike."""
+        return self.trouble or ("" if self.processors == "shared" else f"{self.processors}_processor")
 
     @property
     def rates_bound(self) -> bool:
@@ -84,7 +109,8 @@ class OpenSection(Section):
     def _own_shares_by_default(cls, content: Any) -> Any:
         if not isinstance(content, dict) or content.get("own_shares") is not None:
             return content
-        return content | {"own_shares": list(OWN_SHARES) if content.get("load_shares") is not None else []}
+        alone = content.get("load_shares") is not None and not content.get("trouble")
+        return content | {"own_shares": list(OWN_SHARES) if alone else []}
 
     @model_validator(mode="after")
     def _one_kind_of_rate(self) -> Self:
@@ -106,6 +132,16 @@ class OpenSection(Section):
         return self
 
     @model_validator(mode="after")
+    def _trouble_has_rates(self) -> Self:
+        if self.trouble and self.own_shares:
+            raise ValueError(f"own_shares: not with trouble: {self.trouble}, whose rates all settings have in common")
+        if self.trouble and self.processors != "shared":
+            raise ValueError(f"trouble: {self.trouble}: not with processors: {self.processors}; give one")
+        if (self.trouble or self.processors != "shared") and self.rising:
+            raise ValueError(f"{self.condition}: not with rising, which is for a cluster that people depend on")
+        return self
+
+    @model_validator(mode="after")
     def _measured_in_segments(self) -> Self:
         if self.measured_s < self.segment_s:
             raise ValueError(
@@ -114,26 +150,75 @@ class OpenSection(Section):
             )
         return self
 
-    def check(self, pairs: Mapping[str, Setting], replicas: int, engine: str, workloads: Sequence[str]) -> None:
+    def check(
+        self, pairs: Mapping[str, Setting], replicas: int, engine: str, workloads: Sequence[str], key: str
+    ) -> None:
         """Raise ValueError for settings that cannot be served or are the same, and for workloads that do not exist.
 
         `pairs`: the levels of each of its settings, by name. `replicas`: the replication factor. `workloads`: names of
-        the profile's.
+        the profile's. `key`: how messages call it.
         """
         for name, pair in pairs.items():
             for level, what in ((pair.read_cl, "reads"), (pair.write_cl, "writes")):
                 if why := _refused(level, what, replicas, engine):
-                    raise ValueError(f"open.settings: {name}: no {what} at {level}: {why}; take it out")
+                    raise ValueError(f"{key}.settings: {name}: no {what} at {level}: {why}; take it out")
         for (one, pair), (other, of_other) in combinations(pairs.items(), 2):
             if (pair.read_cl, pair.write_cl) == (of_other.read_cl, of_other.write_cl):
-                raise ValueError(f"open.settings: {one} and {other} are the same pair of levels; keep one of them")
+                raise ValueError(f"{key}.settings: {one} and {other} are the same pair of levels; keep one of them")
         there = f"there are {', '.join(workloads)}" if workloads else "there are none"
         mixes = {mix_name(share) for share in self.read_shares}
         for name in self.workloads:
             if name not in workloads:
-                raise ValueError(f"open.workloads: no workload {name!r} under workloads.presets or .own; {there}")
+                raise ValueError(f"{key}.workloads: no workload {name!r} under workloads.presets or .own; {there}")
             if name in mixes:
-                raise ValueError(f"open.workloads: {name!r} is what cells of read_shares are called; rename it")
+                raise ValueError(f"{key}.workloads: {name!r} is what cells of read_shares are called; rename it")
+
+
+def of_place(sections: Sequence[OpenSection], mix: str, condition: str, at: float, alone: bool) -> OpenSection:
+    """Return the section that a place of a ladder is of: a mix at a share or rate, or `alone` at a share of its own."""
+    return next(section for section in sections if (mix, condition, at, alone) in _places(section))
+
+
+def _places(section: OpenSection) -> Iterator[tuple[str, str, float, bool]]:
+    for mix in section.mixes:
+        for at in section.load_shares or section.rates_per_s or []:
+            yield mix, section.condition, at, False
+        for at in section.own_shares:
+            yield mix, section.condition, at, True
+
+
+def check_together(sections: Sequence[OpenSection]) -> None:
+    """Raise ValueError for sections that measure a place twice, differ within a ladder, or have trouble without rates."""
+    of_place: dict[tuple[str, str, float, bool], int] = {}
+    for number, section in enumerate(sections, 1):
+        for place in _places(section):
+            if place in of_place:
+                mix, _, at, _ = place
+                raise ValueError(f"open: {mix} at {at:g} is in sections {of_place[place]} and {number}; name it in one")
+            of_place[place] = number
+    for one, other in combinations(sections, 2):
+        both = sorted(set(one.mixes) & set(other.mixes))
+        unlike = [key for key in OF_LADDER if getattr(one, key) != getattr(other, key)]
+        if both and unlike:
+            raise ValueError(f"open: {', '.join(both)} is in two sections of different {', '.join(unlike)}; give one")
+        if both and (one.load_shares is None) != (other.load_shares is None):
+            raise ValueError(f"open: {', '.join(both)} has load_shares and rates_per_s; give one, the other in a profile")
+    for section in sections:
+        if section.trouble:
+            _check_rates(section, [other for other in sections if not other.condition])
+
+
+def _check_rates(section: OpenSection, whole: Sequence[OpenSection]) -> None:
+    """Refuse trouble at a place, or in a block, where the mix is not measured without it: its rate comes from there."""
+    for mix, _, at, _ in _places(section):
+        blocks = [other.repeats for other in whole if (mix, "", at, False) in _places(other)]
+        if not blocks or section.repeats > max(blocks):
+            where = f"{mix} at {at:g}"
+            until = f" (repeats: {blocks[0]})" if blocks else ""
+            raise ValueError(
+                f"open: trouble: {section.trouble} has the rate that {where} has without it in that block; give a "
+                f"section with {where}{until or ''}, or take it out"
+            )
 
 
 def _refused(level: str, what: str, replicas: int, engine: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from cassbook.core.consistency import (
     LEVEL_CODES,
@@ -37,7 +37,7 @@ from cassbook.profile.fields import (
     ThreadCounts,
     Threads,
 )
-from cassbook.profile.open import OpenSection
+from cassbook.profile.open import OpenSection, check_together
 from cassbook.profile.workloads import Distribution, WorkloadsSection
 
 #: How coordinators are chosen where no node is named: see `load.coordinators`.
@@ -133,6 +133,22 @@ class MixedSection(Section):
     repeats: Positive = 1
 
 
+def _sections(content: Any) -> Any:
+    """Return sections of `open` as a list: none, one that was given by itself, or several."""
+    if content is None:
+        return []
+    return [content] if isinstance(content, dict | OpenSection) else content
+
+
+def _of_engine(section: Any, engine: str) -> Any:
+    """Return a section with the repeats that one of several engines has; None where it has none."""
+    by_engine = section.get("repeats") if isinstance(section, dict) else None
+    if not isinstance(by_engine, dict):
+        return section
+    repeats = {str(name): count for name, count in by_engine.items()}
+    return section | {"repeats": repeats[engine]} if engine in repeats else None
+
+
 class Profile(Section):
     """One measurement plan."""
 
@@ -147,7 +163,7 @@ class Profile(Section):
     pure: PureSection | None = None
     mixed: MixedSection | None = None
     workloads: WorkloadsSection | None = None
-    open: OpenSection | None = None
+    open: Annotated[list[OpenSection], BeforeValidator(_sections)] = Field(default_factory=list)
     cold: ColdSection | None = None
     paced: PacedSection | None = None
     distance: DistanceSection | None = None
@@ -165,6 +181,16 @@ class Profile(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _repeats_by_engine(cls, content: Any) -> Any:
+        """Take the repeats of each section of `open` that are the engine's; a section without any is left out."""
+        opened = _sections(content.get("open")) if isinstance(content, dict) else None
+        if not isinstance(opened, list):
+            return content
+        engine = content.get("engine", DEFAULT_ENGINE)
+        return content | {"open": [part for section in opened if (part := _of_engine(section, engine)) is not None]}
+
+    @model_validator(mode="before")
+    @classmethod
     def _strong_by_default(cls, content: Any) -> Any:
         """Fill in the strong settings of the cluster's replication factor where none are named."""
         cluster = content.get("cluster") if isinstance(content, dict) else None
@@ -172,7 +198,9 @@ class Profile(Section):
         if not isinstance(replicas, int) or replicas < 1:
             return content
         named = {"settings": [pair.name for pair in strong_settings(replicas)]}
-        sections = {key: content[key] for key in ("mixed", "workloads", "open") if isinstance(content.get(key), dict)}
+        sections = {key: content[key] for key in ("mixed", "workloads") if isinstance(content.get(key), dict)}
+        if isinstance(opened := _sections(content.get("open")), list):
+            content = content | {"open": [named | part if isinstance(part, dict) else part for part in opened]}
         return content | {key: named | section for key, section in sections.items()}
 
     @model_validator(mode="after")
@@ -193,7 +221,7 @@ class Profile(Section):
         part = self.workloads
         if part is None or part.threads:
             return self
-        opened = self.open.workloads if self.open else []
+        opened = [name for section in self.open for name in section.workloads]
         if not opened:
             wrong = "List should have at least 1 item, not 0 (got [])"
             raise ValueError(f"workloads.threads: {wrong if 'threads' in part.model_fields_set else 'is missing'}")
@@ -229,9 +257,9 @@ class Profile(Section):
     def _deployments_fit(self) -> Self:
         if self.distance is None:
             return self
-        extra = [name for name in ("workloads", "open", "cold", "paced") if getattr(self, name) is not None]
+        extra = [name for name in ("workloads", "cold", "paced") if getattr(self, name) is not None]
         if extra:
-            raise ValueError(f"{', '.join(extra)}: not with distance; give pure or mixed")
+            raise ValueError(f"{', '.join(extra)}: not with distance; give pure, mixed or open")
         for name, placement in self.distance.placements().items():
             replicas = len(placement.deployment.replicas)
             if replicas != self.cluster.nodes:
@@ -279,16 +307,29 @@ class Profile(Section):
         # Those of `open` are checked with their names: see `_open_fits`.
         closed = self._settings(mixed=self.mixed, workloads=self.workloads, faults=self.faults)
         self._check_met({level for pair in closed for level in (pair.read_cl, pair.write_cl)})
-        self._settings(open=self.open)
+        self._settings(**{self._called(number): section for number, section in enumerate(self.open)})
         return self
 
     @model_validator(mode="after")
     def _open_fits(self) -> Self:
-        if self.open is not None:
-            pairs = {name: self.setting(name) for name in self.open.settings}
-            known = self.workloads.names if self.workloads else []
-            self.open.check(pairs, self.cluster.replication_factor, self.engine, known)
+        known = self.workloads.names if self.workloads else []
+        for number, section in enumerate(self.open):
+            pairs = {name: self.setting(name) for name in section.settings}
+            section.check(pairs, self.cluster.replication_factor, self.engine, known, self._called(number))
+        check_together(self.open)
+        if struck := [section.trouble for section in self.open if section.trouble]:
+            self._can_lose_a_node(struck[0])
         return self
+
+    def _called(self, number: int) -> str:
+        """How messages call a section of `open`."""
+        return f"open.{number}" if len(self.open) > 1 else "open"
+
+    def _can_lose_a_node(self, trouble: str) -> None:
+        if self.cluster.nodes == 1:
+            raise ValueError(f"open: trouble: {trouble}: strikes the last node, and there is one; give cluster.nodes: 3")
+        if self.distance is not None:
+            raise ValueError(f"open: trouble: {trouble}: not with distance; leave it out, or measure nodes side by side")
 
     def _check_met(self, levels: set[str]) -> None:
         replicas = self.cluster.replication_factor
@@ -326,7 +367,7 @@ class Profile(Section):
     def rates_bound(self) -> bool:
         """Whether the rates of open arrivals bound all that is asked for: no closed loop runs, a warm-up neither."""
         closed = (self.pure, self.mixed, self.workloads and self.workloads.threads, self.cold, self.paced)
-        return self.open is not None and self.open.rates_bound and not any(closed)
+        return bool(self.open) and all(section.rates_bound for section in self.open) and not any(closed)
 
     @property
     def blocks(self) -> int:
@@ -337,7 +378,7 @@ class Profile(Section):
     def _parts(self) -> tuple[PureSection | MixedSection | WorkloadsSection | OpenSection | None, ...]:
         """The sections that make blocks; workloads without threads have cells under `open` alone."""
         closed = self.workloads if self.workloads and self.workloads.threads else None
-        return self.pure, self.mixed, closed, self.open
+        return self.pure, self.mixed, closed, *self.open
 
 
 def load_profile(name_or_path: str, **overrides: Any) -> Profile:
@@ -365,7 +406,8 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
     try:
         return Profile.model_validate(content)
     except ValidationError as error:
-        raise InputError(f"{path}: " + "; ".join(_explain(e) for e in error.errors())) from None
+        one = isinstance(content.get("open"), dict)
+        raise InputError(f"{path}: " + "; ".join(_explain(e, one) for e in error.errors())) from None
 
 
 #: Keys of a profile of cassandra-stress that no profile of ours has, and how its parts are called here.
@@ -401,9 +443,12 @@ def _refuse_stress(path: Path, content: dict[Any, Any]) -> None:
     )
 
 
-def _explain(error: Any) -> str:
-    """Say in one line which key is wrong and how."""
-    key = ".".join(str(part) for part in error["loc"]) or "profile"
+def _explain(error: Any, one_open: bool) -> str:
+    """Say in one line which key is wrong and how; `one_open`: `open` was given as a section, and not as a list."""
+    loc = error["loc"]
+    if one_open and loc[:2] == ("open", 0):
+        loc = ("open", *loc[2:])
+    key = ".".join(str(part) for part in loc) or "profile"
     if error["type"] == "extra_forbidden":
         return f"{key}: unknown key (misspelt?)"
     message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")

@@ -63,7 +63,7 @@ def run(tmp_path, monkeypatch, load):
 
 
 def test_rates_are_measured_rising_and_no_capacity_is_looked_for(load):
-    part = profile_for(load(RATES), Fake(), print).open
+    (part,) = profile_for(load(RATES), Fake(), print).open
     assert (part.rising, part.find_capacity, part.rates_per_s) == (True, False, [2000, 500])
     rates = [cell.rate_per_s for cell in plan(profile_for(load(RATES), Fake(), print))[0]]
     assert rates == sorted(rates)
@@ -73,7 +73,7 @@ def test_rates_are_measured_rising_and_no_capacity_is_looked_for(load):
 def test_shares_need_the_option(load):
     with pytest.raises(InputError, match=r"open.load_shares \(0.8, 0.4\) .* give rates_per_s .*--find-capacity"):
         profile_for(load(SHARES), Fake(), print)
-    part = profile_for(load(SHARES), Fake(), print, find_capacity=True).open
+    (part,) = profile_for(load(SHARES), Fake(), print, find_capacity=True).open
     assert (part.rising, part.find_capacity, part.load_shares) == (True, True, [0.8, 0.4])
 
 
@@ -95,7 +95,7 @@ def test_a_person_reads_what_is_asked_of_the_cluster(load, run):
     )
     assert said in result.output
     assert "--find-capacity" not in result.output
-    assert profile.open.rising
+    assert profile.open[0].rising
     assert open_load(load(None)) == []
     assert open_load(careful(load(RATES | {"rates_per_s": [700]}), find_capacity=True)) == [
         "open arrivals: at 700 requests a second, in rising order; a mix ends at 1% failed requests",
@@ -112,7 +112,7 @@ def test_shares_are_refused_before_anything_is_written_or_measured_as_asked(run,
         assert not (tmp_path / "run").exists()
     result, (profile,) = run(SHARES, "--yes", "--find-capacity")
     assert result.exit_code == 0, result.output
-    assert profile.open.find_capacity
+    assert profile.open[0].find_capacity
     assert "open arrivals: at 0.4, 0.8 of what it carries, in rising order; a mix" in result.output
     assert "--find-capacity: each setting is loaded until it carries no more" in result.output
 
@@ -122,7 +122,7 @@ def test_a_resumed_run_keeps_what_was_asked(run):
     assert first.exit_code == 0, first.output
     again, measured = run(SHARES, "--yes", "--resume")
     assert again.exit_code == 0, again.output
-    assert measured[0].open.find_capacity
+    assert measured[0].open[0].find_capacity
 
 
 def test_a_resumed_run_without_it_does_not_gain_it(run):
@@ -130,7 +130,7 @@ def test_a_resumed_run_without_it_does_not_gain_it(run):
     assert first.exit_code == 0, first.output
     again, measured = run(RATES, "--yes", "--resume")
     assert again.exit_code == 0, again.output
-    assert not measured[0].open.find_capacity
+    assert not measured[0].open[0].find_capacity
     other, measured = run(RATES, "--yes", "--resume", "--find-capacity")
     assert (other.exit_code, measured) == (2, [])
     assert "was begun with another profile (different: open)" in str(other.output) + str(other.exception)

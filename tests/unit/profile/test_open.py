@@ -37,15 +37,16 @@ def written(tmp_path):
 
 
 def test_defaults(written):
-    part = written().open
+    (part,) = written().open
     assert (part.arrivals, part.own_shares, part.repeats) == ("poisson", [0.5, 0.8], 5)
     assert part.settings == ["1R-3W", "2R-2W", "3R-1W"]
     assert (part.measured_s, part.segment_s, part.lead_in_s) == (60, 5, 2)
     assert (part.capacity_threads, part.most_in_flight) == (64, 4096)
     assert (part.bound_ms, part.rising, part.find_capacity) == (None, False, True)
-    assert written({"own_shares": []}).open.own_shares == []
+    assert written({"own_shares": []}).open[0].own_shares == []
     rates = {"load_shares": None, "rates_per_s": {"from": 500, "to": 2000, "steps": 3}}
-    assert (written(rates).open.rates_per_s, written(rates).open.own_shares) == ([500, 1000, 2000], [])
+    (part,) = written(rates).open
+    assert (part.rates_per_s, part.own_shares) == ([500, 1000, 2000], [])
 
 
 @pytest.mark.parametrize("rates", [{}, {"load_shares": None, "rates_per_s": [100]}, {"own_shares": []}])
@@ -58,7 +59,7 @@ def test_what_a_manifest_keeps_is_the_same_profile(written, rates):
 
 def test_settings_are_those_of_the_replication_factor(written):
     profile = written(cluster={"nodes": 5, "replication_factor": 5})
-    assert profile.open.settings == ["1R-5W", "3R-3W", "5R-1W"]
+    assert profile.open[0].settings == ["1R-5W", "3R-3W", "5R-1W"]
 
 
 def test_blocks_are_its_repeats(written):
@@ -131,7 +132,7 @@ def test_a_level_of_more_replicas_than_there_are_is_refused(written):
     cluster = {"nodes": 2, "replication_factor": 2}
     with pytest.raises(InputError, match=r"ONE/THREE: no writes at THREE: it waits for more replicas than replication"):
         written({"settings": ["ONE/ONE", "ONE/THREE"]}, cluster=cluster)
-    assert written({"settings": ["ONE/ANY"]}, cluster=cluster).open.settings == ["ONE/ANY"]
+    assert written({"settings": ["ONE/ANY"]}, cluster=cluster).open[0].settings == ["ONE/ANY"]
 
 
 def test_workloads_are_those_of_the_profile(written):
@@ -140,7 +141,7 @@ def test_workloads_are_those_of_the_profile(written):
         written(section)
     with pytest.raises(InputError, match=r"open\.workloads: no workload 'svc' under .*; there are A, B"):
         written(section, workloads={"threads": [10], "presets": ["A", "B"]})
-    assert written(section, workloads={"threads": [10], "presets": ["A"], "own": [OWN]}).open.workloads == ["svc", "A"]
+    assert written(section, workloads={"threads": [10], "presets": ["A"], "own": [OWN]}).open[0].workloads == ["svc", "A"]
     named = OWN | {"name": "mix50"}
     with pytest.raises(InputError, match=r"open\.workloads: 'mix50' is what cells of read_shares are called; rename"):
         written({"workloads": ["mix50"]}, workloads={"own": [named]})
@@ -192,7 +193,8 @@ def test_without_any_part_the_message_names_it(written, tmp_path):
 def test_the_shipped_profile():
     profile = load_profile("load-quick")
     assert profile.blocks == 1
-    assert (profile.open.load_shares, len(profile.open.settings), profile.open.read_shares) == ([0.4, 0.8], 3, [0.5])
+    (part,) = profile.open
+    assert (part.load_shares, len(part.settings), part.read_shares) == ([0.4, 0.8], 3, [0.5])
     assert len(plan(profile)[0]) == 9
 
 

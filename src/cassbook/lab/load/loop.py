@@ -93,6 +93,7 @@ class Slot:
         "done",
         "intended",
         "left",
+        "node",
         "operation",
         "prefixes",
         "request",
@@ -110,6 +111,7 @@ class Slot:
         self.left = left  # operations still to send
         self.done = 0
         self.operation = 0
+        self.node = 0  # that was asked: the request's coordinator, or another one where that is not connected
         self.started = _NEVER
         self.intended = float("nan")  # when it was meant to start, in a paced loop
         self.slice = 0  # as `Turns` numbers it
@@ -139,8 +141,12 @@ class Slot:
     def _submit(self, operation: int, request: Request, at: float | None, first: bool = True) -> None:
         loop = self._loop
         body = self.prefixes[operation][request.statement] + request.tail
-        pool = loop.connections[request.node]
-        connection = self._connection = pool[loop.turn(len(pool))] if len(pool) > 1 else pool[0]
+        self.node = request.node
+        pool = loop.connections[self.node]
+        connection = pool[loop.turn(len(pool))] if len(pool) > 1 else pool[0]
+        if connection.gone:
+            self.node, connection = loop.instead(self.node, connection)
+        self._connection = connection
         ticket = self.ticket = [True]
         if first:
             self.started = _clock() if at is None else at
@@ -169,7 +175,7 @@ class Slot:
             self._submit(UPDATE, request.then, now, first=False)
             return
         latency_s = now - self.started
-        loop.record(self.started, latency_s, self.operation, outcome, request.node, self.intended, self.slice)
+        loop.record(self.started, latency_s, self.operation, outcome, self.node, self.intended, self.slice)
         self.done += 1
         self.send(now)
 
@@ -190,8 +196,8 @@ class Slot:
             ticket.pop()
         except IndexError:  # the answer came first
             return
-        node, latency_s = self.request.node, now - self.started
-        self._loop.record(self.started, latency_s, self.operation, outcome, node, self.intended, self.slice)
+        latency_s = now - self.started
+        self._loop.record(self.started, latency_s, self.operation, outcome, self.node, self.intended, self.slice)
         self.done += 1
         then(self)
 
@@ -246,6 +252,13 @@ class ClosedLoop:
         """Next of several connections to a node."""
         self._turn += 1
         return self._turn % among
+
+    def instead(self, node: int, connection: Any) -> tuple[int, Any]:
+        """Return, as drivers do, the next node in turn that is connected, in place of one that is not; itself if none
+        is.
+        """
+        others = [(other, pool[0]) for other, pool in enumerate(self.connections) if not pool[0].gone]
+        return others[self.turn(len(others))] if others else (node, connection)
 
     def flush(self) -> None:
         """Write what a burst of answers set off; the event loop's thread calls it."""
@@ -372,12 +385,12 @@ class ClosedLoop:
                 tidied = _clock()
 
     def _keep_house(self) -> None:
-        """Give up what is overdue, reopen lost connections, and set parked threads going again."""
+        """Give up what is overdue, open lost connections again, and set parked threads going."""
         overdue = _clock() - self._timeout_s
         for slot in self._slots:
             slot.give_up_if_overdue(overdue)
-        if self._parked:
+        if any(connection.gone for pool in self.connections for connection in pool):
             self._nodes.reopen()
             self._adopt_connections()
-            for _ in range(len(self._parked)):  # what is parked anew meanwhile waits for the next round
-                self._parked.popleft().send()
+        for _ in range(len(self._parked)):  # what is parked anew meanwhile waits for the next round
+            self._parked.popleft().send()

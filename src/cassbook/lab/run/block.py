@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+import pandas as pd
 import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 from cassandra.cluster import Session
 
+from cassbook.core import schema
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import DISTURBED, SAMPLES, TRIAL, WARM_UP, Mark
 from cassbook.core.words import counted
+from cassbook.lab.engine import processors
 from cassbook.lab.engine.any_cluster import AnyCluster
+from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
-from cassbook.lab.load.arrivals import even
+from cassbook.lab.load.arrivals import Arrivals, even
 from cassbook.lab.load.lag import clock_resolution_ns
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import write_samples
+from cassbook.lab.load.slices import Slices
 from cassbook.lab.load.ycsb import create_table
-from cassbook.lab.run import conditions, workloads
+from cassbook.lab.run import conditions, open_cells, strikes, workloads
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.circumstances import now
 from cassbook.lab.run.client import Client, Place
 from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.lab.run.distance import Seen, Watch
-from cassbook.lab.run.ladder import Ladder, LadderBench, Load, Measured, together
+from cassbook.lab.run.ladder import Known, Ladder, LadderBench, Load, Measured, together
 from cassbook.lab.run.plan import alternation
 from cassbook.lab.run.processes import ClientProcesses, LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
 from cassbook.lab.run.segments import Segments
 from cassbook.lab.run.store import RunStore, of_cell
+from cassbook.lab.run.strikes import Struck, Victim
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.latency.cell_checks import (
     OTHERS_SHARE,
@@ -45,6 +53,7 @@ from cassbook.latency.cell_checks import (
     errors_by_kind,
     missed_rate,
 )
+from cassbook.profile.open import OpenSection
 from cassbook.profile.profile import Profile
 
 _LOOK_EVERY_S = 1.0
@@ -52,6 +61,8 @@ _LOOK_EVERY_S = 1.0
 _LOAD_THREADS, _CAREFUL_THREADS = 64, 2
 _LOAD_ATTEMPTS = 3
 _DRAIN_TIMEOUT_S = 10.0
+#: After a node was struck: for how long hints may take, and how long all is warmed up again after a start.
+_HINTS_TIMEOUT_S, _HINTS_POLL_S, _WARM_AGAIN_S = 120.0, 0.5, 10.0
 #: How often a cell is measured again whose client process was lost with its worker.
 _TRIES = 4
 #: So many groups of a block are measured again, once each, because others took more than `OTHERS_SHARE` of the machine.
@@ -176,6 +187,7 @@ class Block:
         self._again_left = again if cluster.started_here else 0
         self._loaded: set[str] = set()
         self._previous: Group = []
+        self._victim: Victim | None = None
         self._clock_resolution_ns = clock_resolution_ns()
         self._hints_at_start = self._hints()
         self._watched = ExitStack()
@@ -277,18 +289,93 @@ class Block:
             self._recorded(group, together(group, bound), marks)
         self._previous = group
 
-    def measure_ladder(self, of_mix: Sequence[Group], done: Callable[[Group], None]) -> None:
-        """Measure the groups of an open mix, and what its settings carry before and after; `done` hears of each."""
-        part, first = self._profile.open, of_mix[0][0]
-        assert part is not None  # noqa: S101 - the cells come from it
+    def measure_open(self, of_mix: Sequence[Group], done: Callable[[Group], None]) -> None:
+        """Measure the groups of an open mix, and what its settings carry before and after; `done` hears of each.
+
+        With trouble the node that is struck is alive again after each group that it is struck in, and stays dead for
+        all that are measured while it is: these are the last of a block.
+        """
+        first = of_mix[0][0]
         if first.workload:
             self._load_workload(first.workload)
+        trouble = open_cells.section_of(self._profile, first).trouble
+        if trouble not in {"", open_cells.DEAD_NODE}:
+            for group in of_mix:
+                self._measure_strike(group, trouble)
+                done(group)
+            return
+        if trouble and not (self._victim and self._victim.dead):
+            self._victim = self._victim or Victim(self._own_cluster())
+            self._log(f"block {self._start.block}: node{self._victim.node} is killed, and stays dead")
+            self._victim.kill()
         seed, warm_up_s = (self._profile.seed, first.block, 5, first.order), self._profile.warm_up.cap_s
         bench = LadderBench(
-            part, seed, warm_up_s, self._start.number, self._recorded, self._drained_after, self._absent,
-            self._store.amend, self._log,
+            partial(open_cells.section_of, self._profile), seed, warm_up_s, self._start.number, self._recorded,
+            self._drained_after, self._absent, self._store.amend, self._known, self._switched, self._log,
         )  # fmt: skip
         Ladder(of_mix, bench).measure(done)
+
+    @contextmanager
+    def _switched(self, cell: Cell) -> Iterator[None]:
+        """Within the block nodes have the processors that a cell's section gives them."""
+        part = open_cells.section_of(self._profile, cell)
+        if part.processors == "shared":
+            yield
+            return
+        nodes = [self._cluster.node_process(number) for number in range(1, self._cluster.nodes_here + 1)]
+        if part.processors == "own":
+            with processors.own(nodes):
+                yield
+            return
+        began = time.perf_counter()
+        with processors.quota(nodes, part.quota_cores) as throttled:
+            yield
+        own = {"cell_id": cell.cell_id, "quota_cores": part.quota_cores, "lasted_s": round(time.perf_counter() - began, 1)}
+        conditions.note(self._store.notes, "throttled", own | {"throttled_s": round(throttled.seconds, 1)})
+
+    def _known(self, cell: Cell) -> Known:
+        return Known.of(self._store.cells(), cell)
+
+    def _own_cluster(self) -> CassandraCluster:
+        assert isinstance(self._cluster, CassandraCluster)  # noqa: S101 - others are refused trouble: `conditions`
+        return self._cluster
+
+    def _measure_strike(self, group: Group, trouble: str) -> None:
+        """Strike a node under the load of a setting, at the rate that its mix had without it, and bring it back."""
+        cells = [self._known(cell).with_rate(cell) for cell in group]
+        if math.isnan(cells[0].rate_per_s):
+            for cell in cells:
+                self._absent(cell, Mark.NOT_CARRIED)
+            return
+        self._victim = self._victim or Victim(self._own_cluster())
+        part, seen, killed = open_cells.section_of(self._profile, group[0]), Struck(), trouble == "kill"
+        arrivals = Arrivals(part.arrivals, cells[0].rate_per_s, (self._profile.seed, cells[0].block, 5, cells[0].order))
+        bound = Bound(part.lead_in_s, open_cells.strike_seconds(part), arrivals=arrivals)
+        marks = self._drained()
+        with self._victim.brought_back(killed):
+            self._run(cells, strikes.load(self._victim, cells, bound, part.measured_s, self._store.epoch, seen), marks)
+        by_node = {str(node): round(at_s - seen.at_s, 3) for node, at_s in sorted(seen.noticed_s.items())}
+        at_s = round(seen.at_s - self._store.epoch, 6)
+        own = {"cell_id": _name(group), "node": self._victim.node, "strike": trouble, "at_s": at_s, "noticed_s": by_node}
+        conditions.note(self._store.notes, "strikes", own)
+        self._store.save_notes()
+        self._previous = group
+        self._after_strike(cells[0], part, killed)
+
+    def _after_strike(self, cell: Cell, part: OpenSection, killed: bool) -> None:
+        """Wait until hints are delivered; a node that was started again runs code that is not compiled."""
+        deadline = time.monotonic() + _HINTS_TIMEOUT_S
+        while (self._hints() or 0) > (self._hints_at_start or 0) and time.monotonic() < deadline:
+            time.sleep(_HINTS_POLL_S)
+        if not killed:
+            return
+        self._runners.reconnect()
+        warm = replace(
+            cell, cell_id=f"{_name([cell])}-warm{self._start.number}", kind=TRIAL, condition="warm_up", arrivals="",
+            threads=part.capacity_threads, rate_per_s=math.nan, load_share=math.nan, own_share=math.nan, cell_group="",
+        )  # fmt: skip
+        self._run([warm], together([warm], Bound(part.lead_in_s, _WARM_AGAIN_S)))
+        self._previous = [warm]
 
     def _recorded(self, group: Group, load: Load, marks: Sequence[str]) -> Measured:
         """Run and record a group of a ladder; once more, if others had a part of the machine in cells that count."""
@@ -319,6 +406,8 @@ class Block:
 
     def _drained(self) -> list[str]:
         """Wait for what the last group left; a mark where it did not go."""
+        if self._victim and self._victim.dead:
+            return []  # hints for it wait for as long as it is dead
         return [] if self._settle() else [Mark.HINTS]
 
     def _bench(self) -> conditions.Bench:
@@ -408,10 +497,26 @@ class Block:
         of_client_s = row["measured_s"] if isinstance(turns, Segments) else row["steady_to_s"] - row["steady_from_s"]
         share = outcome.client_cpu_s / of_client_s / (psutil.cpu_count() or 1) if of_client_s > 0 else float("nan")
         row |= {"client_cpu_share": round(share, 4)} | common | {"errors": errors_by_kind(own)}
+        row |= self._of_nodes(measured, place, own)
         row |= check_cell(own, row, marks, own if isinstance(turns, Segments) else samples, outcome.due)
         if missed := missed_rate(own, row):
             self._log(_too_slow(cell, missed))
         return row
+
+    def _of_nodes(self, measured: Measured, place: int, own: pa.Table) -> dict[str, float]:
+        """Return what the nodes and all together took of the processors while a cell counted, if that can be told."""
+        window = measured.outcome(place).window
+        windows = measured.windows[place] if measured.windows else [(window.steady_from, window.steady_to)]
+        length_s = sum(ended - begun for begun, ended in windows)
+        count = pc.sum(pc.equal(own["phase"].cast(pa.string()), "steady")).as_py()
+        if isinstance(measured.turns, Slices) or not (length_s > 0 and count and self._cluster.nodes_here):
+            return dict.fromkeys(schema.OF_NODES, math.nan)
+        took = pd.DataFrame([self._cpu.between(begun, ended) for begun, ended in windows])
+        mean = np.average(took, axis=0, weights=[ended - begun for begun, ended in windows])
+        means = dict(zip(took.columns, mean, strict=True))
+        node_us = took["node_cpu_s"].sum() * 1e6 / count
+        shares = node_us, means["busy"], means["disk"], means["wire_mb_per_s"]
+        return {name: round(float(value), 4) for name, value in zip(schema.OF_NODES, shares, strict=True)}
 
     def _lost(self, group: Group, error: LostClientError, last: bool) -> None:
         """Note that a client process was lost, and look for workers to measure the group again on."""

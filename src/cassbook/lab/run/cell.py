@@ -39,10 +39,10 @@ Group = Sequence[Cell]
 
 
 def ladders(of: Iterable[Group]) -> list[list[Group]]:
-    """Return what belongs together, in order: the groups of an open mix, and each other group alone."""
+    """Return what belongs together, in order: the groups of an open mix (with the same trouble), each other alone."""
     return [
         list(together)
-        for _, together in groupby(of, key=lambda group: (group[0].workload, group[0].read_share)
+        for _, together in groupby(of, key=lambda group: (group[0].workload, group[0].read_share, group[0].condition)
                                    if group[0].kind == OPEN else group[0].cell_id)
     ]  # fmt: skip
 

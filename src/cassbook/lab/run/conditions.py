@@ -131,7 +131,11 @@ def for_existing(profile: Profile) -> tuple[Profile, list[str]]:
     if paced and paced.pause:
         left_out.append("left out: cells with a paused node; the nodes are not this laboratory's")
         paced = paced.model_copy(update={"pause": None})
-    return profile.model_copy(update={"cold": cold, "paced": paced}), left_out
+    changed = sorted({section.condition for section in profile.open if section.condition})
+    if changed:
+        left_out.append(f"left out: open with {', '.join(changed)}; the nodes are not this laboratory's")
+    opened = [section for section in profile.open if not section.condition]
+    return profile.model_copy(update={"cold": cold, "paced": paced, "open": opened}), left_out
 
 
 def measure(cell: Cell, bench: Bench, previous: Group, marks: list[str]) -> None:

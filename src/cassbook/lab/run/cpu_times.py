@@ -1,4 +1,4 @@
-"""CPU seconds of a cluster's nodes, of its client and of all else, and what the hypervisor took, while a load runs."""
+"""What a load takes of its machine: CPU seconds of nodes, client and all else, what the hypervisor took, disk and wire."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CpuTimes:
                 self._add("client", process)
         times = psutil.cpu_times()
         shared = [sum(getattr(times, name, 0.0) for name in names) for names in (_PROCESSES, _INTERRUPTS, ("steal",))]
-        row = (self._total_s["node"], self._total_s["client"], *shared)
+        row = (self._total_s["node"], self._total_s["client"], *shared, _disk_busy_s(), _wire_bytes())
         self._seen.append((time.perf_counter(), *row))
 
     def _node(self, number: int) -> psutil.Process | None:
@@ -85,16 +85,18 @@ class CpuTimes:
         """Return what was taken between two moments of `time.perf_counter`.
 
         Keys: node_cpu_s (all nodes together), client_cpu_s, other_cpu_s (all else, interrupts included), interrupts_s;
-        busy and steal, shares of all processors.
+        busy and steal, shares of all processors; disk, the share of the time in which the disks had requests (NaN where
+        the system does not say); wire_mb_per_s, over the loopback.
         """
         seen = np.array(self._seen)
         ends = [np.interp([from_s, to_s], seen[:, 0], column) for column in seen.T[1:]]
-        nodes, client, processes, interrupts, steal = (float(after - before) for before, after in ends)
+        nodes, client, processes, interrupts, steal, disk_s, wire = (float(after - before) for before, after in ends)
         busy = processes + interrupts
         all_s = (to_s - from_s) * (psutil.cpu_count() or 1)
         return {
             "node_cpu_s": nodes, "client_cpu_s": client, "other_cpu_s": max(0.0, busy - nodes - client),
             "interrupts_s": interrupts, "busy": busy / all_s, "steal": steal / all_s,
+            "disk": disk_s / (to_s - from_s), "wire_mb_per_s": wire / 1e6 / (to_s - from_s),
         }  # fmt: skip
 
     def columns(self, from_s: float, to_s: float) -> dict[str, float]:
@@ -108,3 +110,16 @@ class CpuTimes:
             "load_1m": round(os.getloadavg()[0], 2),
             "cpu_mhz": round(frequency.current) if frequency and frequency.current else math.nan,
         }
+
+
+def _disk_busy_s() -> float:
+    """For how many seconds the busiest disk has had requests; NaN where the system does not say."""
+    disks = psutil.disk_io_counters(perdisk=True) or {}
+    times = [getattr(disk, "busy_time", math.nan) for disk in disks.values()]
+    return max(times, default=math.nan) / 1e3
+
+
+def _wire_bytes() -> float:
+    """How many bytes have gone over the loopback."""
+    cards = psutil.net_io_counters(pernic=True)
+    return float(sum(card.bytes_sent for name, card in cards.items() if name.startswith("lo")))

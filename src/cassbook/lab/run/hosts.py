@@ -139,30 +139,31 @@ def careful(profile: Profile, find_capacity: bool) -> Profile:
 
     InputError where it needs to know what the cluster carries, and that may not be looked for.
     """
-    part = profile.open
-    if part is None:
-        if find_capacity:
-            raise InputError("--find-capacity: the profile has no section `open`; leave it out")
-        return profile
-    if part.load_shares is not None and not find_capacity:
-        shares = ", ".join(f"{share:g}" for share in part.load_shares)
-        raise InputError(
-            f"--hosts: open.load_shares ({shares}) are shares of what the cluster carries, and to find that loads it "
-            "fully; give rates_per_s in their place, or --find-capacity"
-        )
-    return profile.model_copy(update={"open": part.model_copy(update={"rising": True, "find_capacity": find_capacity})})
+    if not profile.open and find_capacity:
+        raise InputError("--find-capacity: the profile has no section `open`; leave it out")
+    for part in profile.open:
+        if part.load_shares is not None and not find_capacity:
+            shares = ", ".join(f"{share:g}" for share in part.load_shares)
+            raise InputError(
+                f"--hosts: open.load_shares ({shares}) are shares of what the cluster carries, and to find that loads "
+                "it fully; give rates_per_s in their place, or --find-capacity"
+            )
+    as_asked = {"rising": True, "find_capacity": find_capacity}
+    return profile.model_copy(update={"open": [part.model_copy(update=as_asked) for part in profile.open]})
 
 
 def open_load(profile: Profile) -> list[str]:
     """Say in lines what open arrivals ask of a cluster at most, and what ends them; nothing without the section."""
-    part = profile.open
-    if part is None:
+    if not profile.open:
         return []
-    if part.rates_per_s is None:
-        rates = f"at {', '.join(f'{share:g}' for share in sorted(part.load_shares or []))} of what it carries"
-    else:
-        low, high = min(part.rates_per_s), max(part.rates_per_s)
-        rates = f"at {f'{low:g} to ' if low < high else ''}{high:g} requests a second"
+    part = profile.open[0]
+    shares = sorted({share for part in profile.open for share in part.load_shares or []})
+    per_s = [rate for part in profile.open for rate in part.rates_per_s or []]
+    rates = f"at {', '.join(f'{share:g}' for share in shares)} of what it carries"
+    if per_s:
+        low, high = min(per_s), max(per_s)
+        given = f"at {f'{low:g} to ' if low < high else ''}{high:g} requests a second"
+        rates = f"{rates}, and {given}" if shares else given
     beyond = "" if part.find_capacity else ", never above"
     bound = "" if part.bound_ms is None else f", or at a p99 above {open_cells.MOST_BOUNDS * part.bound_ms:g} ms"
     ends = f"a mix ends at {open_cells.MOST_FAILED:.0%} failed requests{bound}"

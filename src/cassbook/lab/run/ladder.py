@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cassbook.core.balanced_order import balanced_order
-from cassbook.core.schema import TRIAL, Mark
+from cassbook.core.schema import OPEN, TRIAL, Mark
 from cassbook.lab.load.arrivals import Arrivals
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.slices import Alternation, Slices
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, During
-from cassbook.lab.run.open_cells import GUESS_S, MOST_BOUNDS, MOST_FAILED, MOST_TRIALS, TRIAL_S, rounds
+from cassbook.lab.run.open_cells import AGAIN_S, MOST_BOUNDS, MOST_FAILED, MOST_TRIALS, TRIAL_S, rounds
 from cassbook.lab.run.processes import ClientProcesses
-from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns
+from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns, windows_of
 from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE
 from cassbook.profile.open import OpenSection, mix_name
@@ -43,6 +44,8 @@ class Measured:
     outcomes: Sequence[Outcome]
     samples: pa.Table
     turns: Slices | Segments | None = None  # how cells of a group took turns
+    #: When what counts of each cell went on, from and to moments of this process's clock; empty where slices are short.
+    windows: Sequence[Sequence[tuple[float, float]]] = ()
     marks: Sequence[str] = ()  # that the load earned
 
     def outcome(self, place: int) -> Outcome:
@@ -56,10 +59,36 @@ Load = Callable[[Runner, Path], Measured]
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What a block has measured a mix at without trouble: which rate a share was, and what each setting carries."""
+
+    rates_per_s: Mapping[float, float] = field(default_factory=dict)
+    carried_per_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, recorded: pd.DataFrame, like: Cell) -> Self:
+        """Take it from recorded cells, columns `schema.CELLS`, of the mix and the block that a cell is `like`."""
+        of_mix = (recorded["workload"] == like.workload) & (recorded["read_share"] == like.read_share)
+        own = recorded[of_mix & (recorded["kind"] == OPEN) & (recorded["block"] == like.block)]
+        own = own[(own["condition"] == "") & own["rate_per_s"].notna() & (own["deployment"] == like.deployment)]
+        turns = own[own["cell_group"] != ""]
+        places = turns["load_share"].fillna(turns["rate_per_s"])
+        carried = {(row.read_cl, row.write_cl): row.carried_per_s for row in own.itertuples() if row.carried_per_s > 0}
+        return cls(dict(zip(places, turns["rate_per_s"], strict=True)), carried)
+
+    def with_rate(self, cell: Cell) -> Cell:
+        """Return a cell at its rate, and at the share of its own that this is; the rate is NaN if nothing was measured."""
+        at = cell.rate_per_s if math.isnan(cell.load_share) else cell.load_share
+        rate_per_s = self.rates_per_s.get(at, math.nan)
+        own = self.carried_per_s.get((cell.read_cl, cell.write_cl), math.nan)
+        return replace(cell, rate_per_s=rate_per_s, own_share=round(rate_per_s / own, 4), carried_per_s=own)
+
+
+@dataclass(frozen=True, slots=True)
 class LadderBench:
     """What a block offers to a ladder."""
 
-    part: OpenSection
+    section: Callable[[Cell], OpenSection]  # that asks for a cell
     seed: tuple[int, ...]  # of the profile and the block
     warm_up_s: float
     start: int  # which start of the run's clusters: trials of another do not have the same names
@@ -68,6 +97,9 @@ class LadderBench:
     drained: Callable[[Group], list[str]]  # waits for what a group left; marks where it does not go
     absent: Callable[[Cell, str], None]  # records a cell that is not measured, with the mark that says why
     amend: Callable[[dict[str, dict[str, Any]]], None]  # sets columns of recorded cells, by identifier
+    known: Callable[[Cell], Known]  # what was measured of a cell's mix without trouble
+    #: Within the block nodes have the processors that a cell asks for.
+    switched: Callable[[Cell], AbstractContextManager[None]]
     log: Callable[[str], None]
 
 
@@ -107,26 +139,34 @@ class Ladder:
     """Measures the open cells of a mix, group by group; those of a group are in turn at one rate."""
 
     def __init__(self, groups: Sequence[Group], bench: LadderBench) -> None:
-        self._groups, self._bench, self._part = groups, bench, bench.part
         first = groups[0][0]
-        self._first = first
+        self._groups, self._bench, self._part, self._first = groups, bench, bench.section(first), first
+        self._searches = self._part.find_capacity and not self._part.trouble
         settings = {(cell.read_cl, cell.write_cl): cell for group in groups for cell in group}
         self._settings = dict(sorted(settings.items()))
         self._carried = {pair: Carried() for pair in self._settings}
+        self._closed_per_s: dict[tuple[str, str], float] = {}  # what closed loops got done when that was known
         self._trials = 0
         self._rows: list[Cell] = []  # that were measured
         self._stopped = ""
 
     def measure(self, done: Callable[[Group], None]) -> None:
         """Measure all groups; `done` hears of each."""
-        self._warm_up()
-        if self._part.find_capacity:
+        guesses = {} if self._part.trouble else self._warm_up()
+        with self._bench.switched(self._first):
+            self._measure_all(guesses, done)
+
+    def _measure_all(self, guesses: dict[tuple[str, str], float], done: Callable[[Group], None]) -> None:
+        if self._searches and self._first.condition:  # the warm-up had other processors
+            guesses = self._closed(AGAIN_S * len(self._settings))
+        if self._searches:
             for pair in self._settings:
-                self._carried[pair] = self._find(pair)
+                self._carried[pair] = self._find(pair, guesses[pair])
+            self._closed_per_s = self._closed(AGAIN_S * len(self._settings))
         for group in self._groups:
             self._measure(group)
-            if group is self._groups[-1] and self._part.find_capacity and self._rows:
-                self._find_again()
+            if group is self._groups[-1] and self._searches and self._rows:
+                self._look_again()
             done(group)
 
     def _measure(self, group: Group) -> None:
@@ -148,6 +188,8 @@ class Ladder:
 
     def _with_rate(self, cell: Cell) -> Cell:
         """Return a cell with the rate that its share is in this block, and the share of its own that this is."""
+        if self._part.trouble:
+            return self._bench.known(cell).with_rate(cell)
         own, rate_per_s = self._carried[self._pair(cell)].per_s, cell.rate_per_s
         if not self._part.find_capacity:
             return cell
@@ -159,7 +201,9 @@ class Ladder:
         return replace(cell, rate_per_s=rate_per_s, own_share=round(rate_per_s / own, 4), carried_per_s=own)
 
     def _carries(self, cell: Cell) -> bool:
-        """Whether a setting carries a rate: by what is known, or by a trial."""
+        """Whether a setting carries a rate: by what is known, or by a trial. With trouble that is what is measured."""
+        if self._part.trouble:
+            return True
         known = self._carried[self._pair(cell)]
         if not known.per_s >= cell.rate_per_s and cell.rate_per_s < known.failing_per_s:
             known.note(self._trial(self._pair(cell), cell.rate_per_s))
@@ -177,36 +221,35 @@ class Ladder:
 
     # What a setting carries
 
-    def _warm_up(self) -> None:
+    def _warm_up(self) -> dict[tuple[str, str], float]:
         """Run every operation of the mix at every setting: what is not compiled yet would pass for a price.
 
-        Where rates are not to be exceeded, at the lowest of them.
+        Where rates are not to be exceeded, at the lowest of them. Returns what the settings got done, if all could.
         """
-        if self._part.rates_bound:
-            each_s = self._bench.warm_up_s / len(self._settings)
-            rate_per_s = min(self._part.rates_per_s or [])
-            for pair in self._settings:
-                cell = replace(self._trial_cell(pair, rate_per_s, self._part.arrivals), condition="warm_up")
-                load = together([cell], self._bound(rate_per_s, each_s, 4, self._trials))
-                warm = self._bench.run([cell], load, self._bench.drained([cell]))
-                self._look_out(warm.samples, cold=True)
-            return
+        if not self._part.rates_bound:
+            return self._closed(self._bench.warm_up_s)
+        each_s = self._bench.warm_up_s / len(self._settings)
+        rate_per_s = min(cell.rate_per_s for group in self._groups for cell in group)
+        for pair in self._settings:
+            cell = replace(self._trial_cell(pair, rate_per_s, self._part.arrivals), condition="warm_up")
+            load = together([cell], self._bound(rate_per_s, each_s, 4, self._trials))
+            warm = self._bench.run([cell], load, self._bench.drained([cell]))
+            self._look_out(warm.samples, cold=True)
+        return {}
+
+    def _closed(self, whole_s: float) -> dict[tuple[str, str], float]:
+        """Let closed loops of all settings alternate; return what each got done in the second half, per second."""
         cells = [replace(self._trial_cell(pair, math.nan, ""), condition="warm_up") for pair in self._settings]
         group = [replace(cell, cell_group=f"{cells[0].cell_id}-warm-up") for cell in cells] if len(cells) > 1 else cells
-        whole_s = self._bench.warm_up_s
-        alternation = Alternation(len(group), whole_s, (*self._bench.seed, 0), whole_s=whole_s)
-        bound = (
-            Bound(self._part.lead_in_s, alternation=alternation)
-            if len(group) > 1
-            else Bound(self._part.lead_in_s, whole_s)
-        )
-        self._bench.run(group, together(group, bound), self._bench.drained(group))
+        lead_in_s, seed = self._part.lead_in_s, (*self._bench.seed, 0, self._trials)
+        turns = Alternation(len(group), whole_s, seed, whole_s=whole_s) if len(group) > 1 else None
+        bound = Bound(lead_in_s, alternation=turns) if turns else Bound(lead_in_s, whole_s)
+        measured = self._bench.run(group, together(group, bound), self._bench.drained(group))
+        return dict(zip(self._settings, _second_half_per_s(measured, whole_s), strict=True))
 
-    def _find(self, pair: tuple[str, str], start_per_s: float = math.nan) -> Carried:
+    def _find(self, pair: tuple[str, str], start_per_s: float) -> Carried:
         """Try rates until the highest that is carried is known to some percent."""
         found = Carried()
-        if math.isnan(start_per_s):
-            start_per_s = self._guess(pair)
         rate_per_s, step = start_per_s * _MARGIN, _ABOVE
         for _ in range(MOST_TRIALS):
             if not rate_per_s > 0:
@@ -228,19 +271,20 @@ class Ladder:
         self._bench.log(f"{self._name(pair)} carries {least}{found.per_s:.0f} requests a second{limit}")
         return found
 
-    def _find_again(self) -> None:
-        """See what each setting carries now, and mark what has drifted."""
+    def _look_again(self) -> None:
+        """See by closed loops how what each setting carries has changed, and mark what has drifted."""
+        again = self._closed(AGAIN_S * len(self._settings))
+        change = {pair: again[pair] / per_s if per_s > 0 else math.nan for pair, per_s in self._closed_per_s.items()}
+        drifted = {pair for pair, ratio in change.items() if not abs(ratio - 1) <= DRIFT}
+        carried = {pair: one.per_s for pair, one in self._carried.items()}
+        weakest = min(carried, key=lambda pair: np.nan_to_num(carried[pair], nan=math.inf))
         columns: dict[str, dict[str, Any]] = {}
-        before = {pair: self._carried[pair].per_s for pair in self._settings}
-        after = {pair: self._find(pair, per_s).per_s for pair, per_s in before.items()}
-        drifted = {pair for pair, per_s in before.items() if not abs(after[pair] / per_s - 1) <= DRIFT}
-        weakest = min(before, key=lambda pair: np.nan_to_num(before[pair], nan=math.inf))
         for cell in self._rows:
             pair = self._pair(cell)
             marks = [Mark.DRIFT] if {pair, weakest} & drifted else []
             if self._carried[pair].by_client and cell.rate_per_s == self._highest_per_s(pair):
                 marks.append(Mark.CLIENT)  # a curve that the client ends says so where it ends
-            columns[cell.cell_id] = {"carried_after_per_s": after[pair], "marks": marks}
+            columns[cell.cell_id] = {"carried_after_per_s": round(carried[pair] * change[pair], 1), "marks": marks}
         self._bench.amend(columns)
 
     def _highest_per_s(self, pair: tuple[str, str]) -> float:
@@ -261,13 +305,6 @@ class Ladder:
             rate_per_s=rate_per_s, arrivals=arrivals, cell_group="", load_share=math.nan, own_share=math.nan,
             threads=one.threads if arrivals else self._part.capacity_threads,
         )  # fmt: skip
-
-    def _guess(self, pair: tuple[str, str]) -> float:
-        """Return the throughput of a closed loop, in operations a second."""
-        cell = self._trial_cell(pair, math.nan, "")
-        load = together([cell], Bound(self._part.lead_in_s, GUESS_S))
-        measured = self._bench.run([cell], load, self._bench.drained([cell]))
-        return _steady(measured.samples, "ok") / GUESS_S
 
     def _trial(self, pair: tuple[str, str], rate_per_s: float) -> Trial:
         """See whether a setting carries a rate."""
@@ -294,9 +331,10 @@ class Ladder:
 
     def _in_turn(self, cells: list[Cell]) -> None:
         """Measure cells at one rate: in each round each has the same arrivals, operations and keys."""
-        count = rounds(self._part)
+        part = self._bench.section(cells[0])
+        count = rounds(part)
         order = balanced_order(len(cells), count, (*self._bench.seed, 2, cells[0].order))
-        counted_s = self._part.measured_s / count
+        counted_s = part.measured_s / count
 
         def load(runner: Runner, path: Path) -> Measured:
             segments: list[Segment] = []
@@ -304,12 +342,12 @@ class Ladder:
             for number, variant in enumerate(order):
                 cell = cells[variant]
                 bound = self._bound(cell.rate_per_s, counted_s, 3, cells[0].order, number // len(cells))
-                part = path.with_name(f"{path.stem}.segment{number}.parquet")
+                own = path.with_name(f"{path.stem}.segment{number}.parquet")
                 try:
-                    outcome, samples = runner.run([cell], bound, part)
+                    outcome, samples = runner.run([cell], bound, own)
                 finally:
                     with suppress(OSError):
-                        part.unlink()
+                        own.unlink()
                 segments.append(Segment(variant, outcome, samples))
                 if self._look_out(samples):
                     marks.add(Mark.STOPPED)
@@ -317,7 +355,9 @@ class Ladder:
                 marks |= set(self._bench.drained([cell]))
             lead_in_s = self._part.lead_in_s
             outcomes = [outcome_of(segments, place, lead_in_s) for place in range(len(cells))]
-            return Measured(outcomes, one_table(segments), turns(segments, lead_in_s, counted_s), sorted(marks))
+            windows = [windows_of(segments, place) for place in range(len(cells))]
+            of_turns = turns(segments, lead_in_s, counted_s)
+            return Measured(outcomes, one_table(segments), of_turns, windows, sorted(marks))
 
         self._bench.run(cells, load, self._bench.drained(cells))
         self._rows += cells
@@ -358,3 +398,18 @@ def _steady(samples: pa.Table, outcome: str) -> int:
     """Count operations of the steady phase with an outcome."""
     steady = pc.equal(samples["phase"].cast(pa.string()), "steady")
     return int(pc.sum(pc.and_(steady, pc.equal(samples["outcome"].cast(pa.string()), outcome))).as_py() or 0)
+
+
+def _second_half_per_s(measured: Measured, whole_s: float) -> list[float]:
+    """Operations a second that each of the closed loops that alternated got done in the second half of the time."""
+    steady = measured.samples.select(["phase", "outcome", "slice", "started_s"]).to_pandas()
+    steady = steady[(steady["phase"] == "steady") & (steady["outcome"] == "ok")]
+    turns = measured.turns
+    if turns is None:
+        begun_s = steady["started_s"] - steady["started_s"].min()
+        return [float((begun_s >= whole_s / 2).sum() / (whole_s / 2))]
+    later = range(len(turns.order) // 2, len(turns.order))
+    done = steady["slice"].value_counts()
+    variants = range(max(turns.order) + 1)
+    of_variant = [[place for place in later if turns.order[place] == variant] for variant in variants]
+    return [float(done.reindex(places, fill_value=0).sum() / (turns.counted_s * len(places))) for places in of_variant]

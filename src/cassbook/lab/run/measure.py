@@ -13,6 +13,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.progress import TimeLeft, WeighedBar
 from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, without_aside
 from cassbook.core.words import counted
+from cassbook.lab.engine import processors
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
@@ -86,6 +87,8 @@ def measure_in_turn(
     machine within an hour and not on different days. Each has a run folder of its own, whose manifest names the others
     (`in_turn_with`). Complete runs are left alone where another is not. Returns the folders, complete.
     """
+    for profile in profiles.values():
+        _check_processors(profile)
     with ExitStack() as opened:
         stores = _stores(profiles, resume)
         for store in stores:
@@ -103,6 +106,15 @@ def measure_in_turn(
     for store in stores:
         log(f"run complete: {store.folder}")
     return list(profiles)
+
+
+def _check_processors(profile: Profile) -> None:
+    """Refuse (InputError) processors of their own, or quotas, that nodes cannot have here."""
+    asked = {section.processors for section in profile.open}
+    if "own" in asked:
+        processors.check_own(profile.cluster.nodes)
+    if "quota" in asked:
+        processors.check_quota()
 
 
 def _stores(profiles: Mapping[Path, Profile], resume: bool) -> list[RunStore]:
@@ -253,7 +265,7 @@ def _measure_cells(
             progress.part_done()
             for together in ladders(groups(cells)):
                 if together[0][0].kind == OPEN:
-                    block.measure_ladder(together, lambda group: progress.part_done(len(group)))
+                    block.measure_open(together, lambda group: progress.part_done(len(group)))
                     continue
                 block.measure(together[0])
                 progress.part_done(len(together[0]))

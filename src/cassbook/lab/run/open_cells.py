@@ -1,7 +1,8 @@
 """Cells under open arrivals: which there are, in which order, how long they take and how much they ask at most.
 
-They are what the section in `profile.open` asks for. All cells of a mix in a block are its ladder: what its settings
-carry is looked for before the first and after the last of them.
+They are what the sections in `profile.open` ask for. All cells of a mix in a block are its ladder: what its settings
+carry is looked for before the first and after the last of them. Behind all ladders stand those with trouble, at the
+rates that the same mix had without it: nodes that hang, nodes that are killed, then mixes while a node is dead.
 """
 
 from __future__ import annotations
@@ -17,18 +18,27 @@ from cassbook.core.schema import OPEN
 from cassbook.lab.load.core_workloads import PRESETS, read_share
 from cassbook.lab.load.statements import own_shares
 from cassbook.lab.run.cell import Cell, Group
-from cassbook.profile.open import OpenSection, mix_name
+from cassbook.profile.open import OpenSection, mix_name, of_place
 from cassbook.profile.profile import Profile
 
-#: How long the closed loop runs that guesses what a setting carries, and how long a trial of a rate.
-GUESS_S, TRIAL_S = 10.0, 20.0
+#: How long a trial of a rate lasts, and each setting's closed loop, next to a ladder, that shows what changed meanwhile.
+TRIAL_S, AGAIN_S = 20.0, 6.0
 #: So many trials find what a setting carries, mostly; and at most, for estimates of what is written.
-_TRIALS, MOST_TRIALS = 2, 6
+_TRIALS, MOST_TRIALS = 2.3, 6
 #: On a cluster that people depend on, what ends a ladder: so many failures, or p99 over so many times the bound.
 MOST_FAILED, MOST_BOUNDS = 0.01, 10.0
 #: Between two segments all requests are answered, and a few milliseconds of samples are written.
 _BETWEEN_S = 0.5
 _OVERHEAD_S = 0.35
+#: What a cell is called that is measured in turn while a node is dead, and all others know it.
+DEAD_NODE = "dead_node"
+#: Parts of a load under which a node is struck, each a cell of its own: until then, until all others take the node for
+#: dead, and from then on; and what was asked of the struck node itself, which is in none of the two last.
+PARTS = ("before", "unnoticed", "noticed", "asked")
+#: Before a strike, and for how long others have to notice it.
+BEFORE_S, UNNOTICED_S = 10.0, 30.0
+#: About how long a node takes to be back: killed and started again, or let go on.
+_BACK_S = {"kill": 45.0, "pause": 15.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,80 +50,137 @@ class _Mix:
     read_share: float
 
 
-def cells(profile: Profile, block: int, place: int) -> list[Cell]:
+def cells(profile: Profile, block: int, place: int, deployment: str = "") -> list[Cell]:
     """Cells of kind open of one block (from 1), in the order they are measured; `place` is the first's `order`.
 
     The ladders are in random order. In each, rates in turn and cells alone are in random order too, or, where the
-    profile says `rising`, the rates in turn from the lowest up and the cells alone behind them.
+    profile says `rising`, the rates in turn from the lowest up and the cells alone behind them. Trouble comes last.
     """
-    part = profile.open
-    if part is None or block > part.repeats:
+    parts = [part for part in profile.open if block <= part.repeats]
+    if not parts:
         return []
-    rng, mixes = np.random.default_rng([profile.seed, block, 5]), _mixes(profile, part)
-    drawn: list[Cell] = []
-    for mix in (mixes[k] for k in rng.permutation(len(mixes))):
-        units = [*_in_turn(profile, mix, block), *_alone(profile, mix, block)]
-        order = range(len(units)) if part.rising else rng.permutation(len(units))
+    names = list(profile.distance.deployments) if profile.distance else []
+    seed = [profile.seed, block, 5, *([names.index(deployment)] if names else [])]
+    rng, drawn = np.random.default_rng(seed), list[Cell]()
+    start = f"b{block}-{deployment}-open" if deployment else f"b{block}-open"
+    maker = _Maker(profile, block, start, deployment)
+    conditions = dict.fromkeys(part.condition for part in parts if not part.trouble)
+    whole = {name: [part for part in parts if part.condition == name] for name in conditions}
+    ladders = [(mix, own) for own in whole.values() for mix in _mixes(profile, own)]
+    for mix, of_condition in (ladders[k] for k in rng.permutation(len(ladders))):
+        own = [part for part in of_condition if mix.name in part.mixes]
+        units = [unit for part in own for unit in maker.in_turn(part, mix)]
+        units.sort(key=lambda unit: unit[0].rate_per_s if math.isnan(unit[0].load_share) else unit[0].load_share)
+        units += [unit for part in own for unit in maker.alone(part, mix)]
+        order = range(len(units)) if own[0].rising else rng.permutation(len(units))
         drawn += [cell for k in order for cell in units[k]]
+    for trouble in ("pause", "kill", DEAD_NODE):
+        own = [part for part in parts if part.trouble == trouble]
+        made = maker.in_turn if trouble == DEAD_NODE else maker.struck
+        units = [unit for part in own for mix in _mixes(profile, [part]) for unit in made(part, mix)]
+        drawn += [cell for k in rng.permutation(len(units)) for cell in units[k]]
     return [replace(cell, order=at) for at, cell in enumerate(drawn, start=place)]
 
 
-def _mixes(profile: Profile, part: OpenSection) -> list[_Mix]:
-    shares = {name: read_share(preset.shares) for name, preset in PRESETS.items()}
+def _mixes(profile: Profile, parts: Sequence[OpenSection]) -> list[_Mix]:
+    """Return the mixes of some sections, each once: YCSB's table at shares of reads, then workloads."""
+    known = {name: read_share(preset.shares) for name, preset in PRESETS.items()}
     if profile.workloads:
-        shares |= {own.name: read_share(own_shares(own)) for own in profile.workloads.own}
-    mixes = [_Mix(mix_name(share), "", share) for share in part.read_shares]
-    return mixes + [_Mix(name, name, shares[name]) for name in part.workloads]
+        known |= {own.name: read_share(own_shares(own)) for own in profile.workloads.own}
+    shares = dict.fromkeys(share for part in parts for share in part.read_shares)
+    workloads = dict.fromkeys(name for part in parts for name in part.workloads)
+    return [_Mix(mix_name(share), "", share) for share in shares] + [_Mix(name, name, known[name]) for name in workloads]
 
 
-def _in_turn(profile: Profile, mix: _Mix, block: int) -> Iterator[list[Cell]]:
-    """Yield the group of each rate, from the lowest up: all settings, also where there is one."""
-    part, name = _of(profile), f"b{block}-open-{mix.name}"
-    for share in sorted(part.load_shares or []):
-        group = f"{name}-share{share:g}"
-        yield [replace(cell, load_share=share, cell_group=group) for cell in _of_settings(profile, mix, block, group)]
-    for rate_per_s in sorted(part.rates_per_s or []):
-        group = f"{name}-rate{rate_per_s:g}"
-        of_settings = _of_settings(profile, mix, block, group)
-        yield [replace(cell, rate_per_s=rate_per_s, cell_group=group) for cell in of_settings]
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the cells of a block; all their identifiers have one `start`."""
+
+    profile: Profile
+    block: int
+    start: str
+    deployment: str
+
+    def in_turn(self, part: OpenSection, mix: _Mix) -> Iterator[list[Cell]]:
+        """Yield the group of each rate: all settings, also where there is one."""
+        for at in part.load_shares or part.rates_per_s or []:
+            group = self._group(part, mix, at)
+            yield [
+                replace(cell, cell_group=group, condition=part.condition) for cell in self._of_settings(part, mix, at, group)
+            ]
+
+    def struck(self, part: OpenSection, mix: _Mix) -> Iterator[list[Cell]]:
+        """Yield, for each setting at each rate, the cells of a load under which a node is struck."""
+        for at in part.load_shares or part.rates_per_s or []:
+            for cell in self._of_settings(part, mix, at, self._group(part, mix, at)):
+                yield [
+                    replace(cell, cell_id=f"{cell.cell_id}-{each}", cell_group=cell.cell_id, condition=f"{part.trouble}_{each}")
+                    for each in PARTS
+                ]  # fmt: skip
+
+    def alone(self, part: OpenSection, mix: _Mix) -> Iterator[list[Cell]]:
+        """Yield each setting at shares of its own; of one setting those are the load shares already."""
+        if len(part.settings) == 1:
+            return
+        for share in sorted(part.own_shares):
+            start = f"{self.start}-{mix.name}-own{share:g}{_behind(part)}"
+            for cell in self._of_settings(part, mix, math.nan, start):
+                yield [replace(cell, own_share=share, condition=part.condition)]
+
+    def _group(self, part: OpenSection, mix: _Mix, at: float) -> str:
+        return f"{self.start}-{mix.name}-{'share' if part.load_shares else 'rate'}{at:g}{_behind(part)}"
+
+    def _of_settings(self, part: OpenSection, mix: _Mix, at: float, start: str) -> list[Cell]:
+        """Return a cell of each setting; the name of a group is what their identifiers start with."""
+        place = {"load_share" if part.load_shares else "rate_per_s": at}
+        made = []
+        for name in part.settings:
+            pair = self.profile.setting(name)
+            made.append(Cell(f"{start}-{name.replace('/', '+')}", OPEN, part.most_in_flight, pair.read_cl, pair.write_cl,
+                             mix.read_share, self.block, self.block, 0, mix.workload, deployment=self.deployment,
+                             arrivals=part.arrivals, **place))  # fmt: skip
+        return made
 
 
-def _alone(profile: Profile, mix: _Mix, block: int) -> Iterator[list[Cell]]:
-    """Yield each setting at shares of its own; of one setting those are the load shares already."""
-    part = _of(profile)
-    if len(part.settings) == 1:
-        return
-    for share in sorted(part.own_shares):
-        for cell in _of_settings(profile, mix, block, f"b{block}-open-{mix.name}-own{share:g}"):
-            yield [replace(cell, own_share=share)]
+def _behind(part: OpenSection) -> str:
+    """What identifiers of a section's cells have behind the place."""
+    return f"-{part.condition.replace('_', '-')}" if part.condition else ""
 
 
-def _of_settings(profile: Profile, mix: _Mix, block: int, start: str) -> list[Cell]:
-    """Return a cell of each setting; the name of a group is what their identifiers start with."""
-    part, made = _of(profile), []
-    for name in part.settings:
-        pair = profile.setting(name)
-        made.append(Cell(f"{start}-{name.replace('/', '+')}", OPEN, part.most_in_flight, pair.read_cl, pair.write_cl,
-                         mix.read_share, block, block, 0, mix.workload, arrivals=part.arrivals))  # fmt: skip
-    return made
+def condition_of(cell: Cell) -> str:
+    """Return what a cell under open arrivals meets, as its section has it.
+
+    >>> condition_of(Cell("b1-x", "open", 64, "ONE", "ONE", 1.0, 1, 1, 0, condition="kill_before"))
+    'kill'
+    """
+    strike, _, part = cell.condition.partition("_")
+    return strike if part in PARTS else cell.condition
+
+
+def section_of(profile: Profile, cell: Cell) -> OpenSection:
+    """Return the section that asks for a cell of kind open."""
+    mix, alone = cell.workload or mix_name(cell.read_share), not cell.cell_group
+    at = cell.own_share if alone else cell.rate_per_s if math.isnan(cell.load_share) else cell.load_share
+    return of_place(profile.open, mix, condition_of(cell), at, alone)
 
 
 def left_out(profile: Profile) -> list[str]:
-    """Return, in sentences, what the section names and no cell measures."""
-    part = profile.open
-    if part is None or len(part.settings) > 1 or not part.own_shares:
-        return []
-    return [f"open.own_shares: {part.settings[0]} is the only setting, and its own shares are load shares already"]
+    """Return, in sentences, what a section names and no cell measures."""
+    return [
+        f"open.own_shares: {part.settings[0]} is the only setting, and its own shares are load shares already"
+        for part in profile.open
+        if len(part.settings) == 1 and part.own_shares
+    ]
 
 
 def in_turn(profile: Profile) -> list[str]:
-    """Say how the settings of a rate share the time; nothing without the section."""
-    part = profile.open
-    if part is None:
+    """Say how the settings of a rate share the time; nothing without a section."""
+    if not profile.open:
         return []
+    lengths = " or ".join(f"{length_s:g}" for length_s in sorted({part.segment_s for part in profile.open}))
     return [
-        f"open: settings are measured in turn at each rate, in segments of {part.segment_s:g} s, and nothing is in "
-        "flight between them"
+        f"open: settings are measured in turn at each rate, in segments of {lengths} s, and nothing is in flight "
+        "between them"
     ]
 
 
@@ -122,12 +189,19 @@ def rounds(part: OpenSection) -> int:
     return math.ceil(part.measured_s / part.segment_s)
 
 
+def strike_seconds(part: OpenSection) -> float:
+    """How long the load lasts under which a node is struck, without its lead-in."""
+    return BEFORE_S + UNNOTICED_S + part.measured_s
+
+
 def seconds(profile: Profile, group: Group) -> float:
     """About how long a group takes, without what its ladder takes before and after it.
 
     Where capacity is not looked for, each setting is tried at each rate first.
     """
-    part = _of(profile)
+    part = section_of(profile, group[0])
+    if part.trouble in _BACK_S:
+        return part.lead_in_s + strike_seconds(part) + _BACK_S[part.trouble] + _OVERHEAD_S
     segment_s = part.lead_in_s + part.measured_s / rounds(part) + _BETWEEN_S
     trials_s = 0.0 if part.find_capacity else part.lead_in_s + TRIAL_S
     return (segment_s * rounds(part) + trials_s) * len(group) + _OVERHEAD_S
@@ -143,12 +217,12 @@ def trial_seconds(profile: Profile, of_start: Sequence[Group]) -> list[float]:
     for (kind, *_), together in groupby(of_start, key=_ladder):
         ladder = list(together)
         extra = [0.0] * len(ladder)
-        if kind == OPEN:
-            part = _of(profile)
+        if kind == OPEN and not (part := section_of(profile, ladder[0][0])).trouble:
             settings = len({(cell.read_cl, cell.write_cl) for group in ladder for cell in group})
-            search_s = settings * (GUESS_S + _TRIALS * TRIAL_S) if part.find_capacity else 0.0
-            extra[0] += profile.warm_up.cap_s + search_s
-            extra[-1] += search_s
+            trials_s = settings * _TRIALS * (part.lead_in_s + TRIAL_S)
+            closed_s = part.lead_in_s + settings * AGAIN_S
+            extra[0] += profile.warm_up.cap_s + (trials_s + closed_s if part.find_capacity else 0.0)
+            extra[-1] += closed_s if part.find_capacity else 0.0
         found += extra
     return found
 
@@ -158,7 +232,7 @@ def most_requests(profile: Profile, cell: Cell, most_per_s: float) -> float:
 
     Arrivals go on after what counts until that is answered, at most for the time-out of a request.
     """
-    part = _of(profile)
+    part = section_of(profile, cell)
     per_s = most_per_s if math.isnan(cell.rate_per_s) else min(cell.rate_per_s, most_per_s)
     after_s = profile.load.request_timeout_s
     whole_s = rounds(part) * (part.lead_in_s + after_s) + part.measured_s
@@ -166,19 +240,17 @@ def most_requests(profile: Profile, cell: Cell, most_per_s: float) -> float:
 
 
 def ladder_seconds(profile: Profile, of_ladder: Sequence[Cell]) -> float:
-    """Most seconds for which a ladder loads a cluster as much as it can carry: its warm-up, and its search twice."""
-    part = _of(profile)
+    """Most seconds for which a ladder loads a cluster as much as it can carry: its warm-up, and its search."""
+    part = section_of(profile, of_ladder[0])
     settings = len({(cell.read_cl, cell.write_cl) for cell in of_ladder})
-    search_s = part.lead_in_s + GUESS_S + MOST_TRIALS * (part.lead_in_s + TRIAL_S + profile.load.request_timeout_s)
-    return profile.warm_up.cap_s + (2 * settings * search_s if part.find_capacity else 0.0)
+    trials_s = MOST_TRIALS * (part.lead_in_s + TRIAL_S + profile.load.request_timeout_s)
+    search_s = settings * (trials_s + 2 * AGAIN_S) + 2 * part.lead_in_s
+    return profile.warm_up.cap_s + (search_s if part.find_capacity else 0.0)
 
 
-def _ladder(group: Group) -> tuple[str, str, float]:
+def _ladder(group: Group) -> tuple[str, str, float, str]:
     """What the groups of a ladder have in common."""
     cell = group[0]
-    return (OPEN, cell.workload, cell.read_share) if cell.kind == OPEN else (cell.kind, "", math.inf)
-
-
-def _of(profile: Profile) -> OpenSection:
-    assert profile.open is not None  # noqa: S101 - the cells come from it
-    return profile.open
+    if cell.kind != OPEN:
+        return cell.kind, "", math.inf, ""
+    return OPEN, cell.workload, cell.read_share, cell.condition

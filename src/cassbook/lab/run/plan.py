@@ -83,8 +83,14 @@ def _block(profile: Profile, block: int) -> list[Cell]:
     return [
         cell
         for place in order
-        for cell in _pure_and_mixed(profile, block, [profile.seed, block, 3, place], names[place])
+        for cell in _at_distance(profile, block, [profile.seed, block, 3, place], names[place])
     ]
+
+
+def _at_distance(profile: Profile, block: int, seed: list[int], deployment: str) -> list[Cell]:
+    """Cells of one deployment, each of which has a cluster start of its own."""
+    cells = _pure_and_mixed(profile, block, seed, deployment)
+    return cells + open_cells.cells(profile, block, len(cells), deployment)
 
 
 def _pure_and_mixed(profile: Profile, block: int, seed: list[int], deployment: str) -> list[Cell]:

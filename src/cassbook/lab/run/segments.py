@@ -25,14 +25,15 @@ class Segments:
     """When each setting had its turn."""
 
     guard_s: float  # lead-in of each
-    counted_s: float
+    counted_s: float | tuple[float, ...]  # of each, or one by one
     order: tuple[int, ...]  # which cell of the group each is of
     #: When each began, on the clock of the process that measures.
     moments: tuple[float, ...]
 
     def measured_s(self, variant: int) -> float:
         """Seconds that count of a cell."""
-        return self.counted_s * self.order.count(variant)
+        counted_s = np.broadcast_to(self.counted_s, len(self.order))
+        return float(counted_s[np.array(self.order) == variant].sum())
 
     def begun_s(self, first_s: float) -> list[float]:
         """Return when each begins, if the first one does at a moment."""
@@ -66,6 +67,12 @@ def outcome_of(segments: Sequence[Segment], variant: int, lead_in_s: float) -> O
         float(np.mean([outcome.loop_lag_us for outcome in own])) if own else float("nan"),
         Due.sum([outcome.due for outcome in own if outcome.due]),
     )
+
+
+def windows_of(segments: Sequence[Segment], variant: int) -> list[tuple[float, float]]:
+    """Return when what counts of one cell began and ended, segment by segment."""
+    windows = [segment.outcome.window for segment in segments if segment.variant == variant]
+    return [(window.steady_from, window.steady_to) for window in windows]
 
 
 def one_table(segments: Sequence[Segment]) -> pa.Table:

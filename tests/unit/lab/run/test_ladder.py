@@ -1,5 +1,8 @@
 """Ladders under open arrivals: what settings carry, and that those in turn show what each shows alone."""
 
+from contextlib import nullcontext
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +11,7 @@ from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.run import ladder as ladders_module
 from cassbook.lab.run.cell import groups, ladders
 from cassbook.lab.run.ladder import DRIFT, Carried, Ladder
+from cassbook.lab.run.open_cells import section_of
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
@@ -44,20 +48,20 @@ SLACK_MS = 4.0
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
     """Measures the ladder of a section against the service, in short segments and trials; gives run and log."""
-    monkeypatch.setattr(ladders_module, "GUESS_S", 0.8)
+    monkeypatch.setattr(ladders_module, "AGAIN_S", 0.8)
     monkeypatch.setattr(ladders_module, "TRIAL_S", 2.0)
 
     def measure(section, name="run", **short):
         (tmp_path / "open.yaml").write_text(PROFILE + section)
         profile = load_profile(str(tmp_path / "open.yaml"))
         short = {"segment_s": 1.5, "measured_s": 3.0, "lead_in_s": 0.5} | short
-        profile = profile.model_copy(update={"open": profile.open.model_copy(update=short)})
+        profile = profile.model_copy(update={"open": [part.model_copy(update=short) for part in profile.open]})
         store, said, done = RunStore.create(tmp_path / name, profile), [], []
         with stub_service(makes_up=False, **CARRIED) as port:
             loading = stub_client(profile, port, store.epoch)
             block = made_block(profile, store, loading, said.append)
             for of_mix in ladders(groups(plan(profile)[0])):
-                block.measure_ladder(of_mix, done.append)
+                block.measure_open(of_mix, done.append)
             loading._nodes.close()
         assert [cell.cell_id for group in done for cell in group] == [cell.cell_id for cell in plan(profile)[0]]
         store.finish_block(1)
@@ -195,8 +199,8 @@ class MadeBench:
 
     warm_up_s, start, seed = 1.0, 1, (1, 2)
 
-    def __init__(self, part):
-        self.part, self.amended, self.said = part, {}, []
+    def __init__(self, profile):
+        self.section, self.amended, self.said = partial(section_of, profile), {}, []
 
     def run(self, group, load, marks):
         return None
@@ -210,6 +214,9 @@ class MadeBench:
     def amend(self, columns):
         self.amended = columns
 
+    def switched(self, cell):
+        return nullcontext()
+
     def log(self, line):
         self.said.append(line)
 
@@ -218,9 +225,11 @@ class MadeBench:
 def test_what_changed_meanwhile_is_marked_on_all_that_rests_on_it(tmp_path, monkeypatch, after, drifts):
     (tmp_path / "open.yaml").write_text(PROFILE + "  load_shares: [0.5]\n")
     profile = load_profile(str(tmp_path / "open.yaml"))
-    found = {"ONE": iter([450.0, 450.0]), "QUORUM": iter([300.0, after])}
-    monkeypatch.setattr(Ladder, "_find", lambda self, pair, start=None: Carried(next(found[pair[0]])))
-    bench = MadeBench(profile.open)
+    found = {"ONE": 450.0, "QUORUM": 300.0}
+    monkeypatch.setattr(Ladder, "_find", lambda self, pair, start: Carried(found[pair[0]]))
+    closed = iter([found, found, found | {"QUORUM": after}])  # the warm-up, and next to the ladder
+    monkeypatch.setattr(Ladder, "_closed", lambda self, whole_s: {(k, k): v for k, v in next(closed).items()})
+    bench = MadeBench(profile)
     Ladder(groups(plan(profile)[0]), bench).measure(lambda group: None)
     marks = {cell_id: columns["marks"] for cell_id, columns in bench.amended.items()}
     assert len(marks) == 6

@@ -141,18 +141,21 @@ def test_capacity_is_forecast_before_and_after_each_ladder(made):
     profile = made(alone=True)
     measured = groups(opened(profile))
     extra = open_cells.trial_seconds(profile, measured)
-    search_s = 2 * (10 + 2 * 20)
-    assert sum(extra) == 4 * (2 * search_s + 10)
+    closed_s = 2 + 2 * open_cells.AGAIN_S
+    search_s = 2 * open_cells._TRIALS * 22 + closed_s
+    assert sum(extra) == pytest.approx(4 * (10 + search_s + closed_s))
     assert extra.count(0.0) == len(measured) - 2 * 4
     first = [k for k, group in enumerate(measured) if not k or mixes([*measured[k - 1], *group])[1:]]
-    assert [extra[k] for k in first] == [search_s + 10] * 4
+    assert [extra[k] for k in first] == pytest.approx([search_s + 10] * 4)
     without = made(alone=True, **RATES, find_capacity=False)
     assert sum(open_cells.trial_seconds(without, groups(opened(without)))) == 4 * 10
 
 
 def test_a_ladder_with_one_group_has_both_searches(made):
     profile = made(alone=True, load_shares=[0.4], own_shares=[], read_shares=[0.5], workloads=["A", "D"])
-    assert open_cells.trial_seconds(profile, groups(opened(profile))) == [210.0] * 3
+    assert open_cells.trial_seconds(profile, groups(opened(profile))) == pytest.approx(
+        [10 + 2 * open_cells._TRIALS * 22 + 2 * (2 + 2 * open_cells.AGAIN_S)] * 3
+    )
 
 
 def test_parts_are_one_for_each_group_and_say_what_is_done(made):
@@ -167,7 +170,7 @@ def test_parts_are_one_for_each_group_and_say_what_is_done(made):
     left = [cell for cell in cells if cell.kind == "open" and cell.workload == "D"][-1:]
     (_, last) = parts(profile, left)
     assert last.kind == "open  and its table and trials"
-    assert last.seconds > 10 + 2 * (10 + 2 * 20)  # one setting is left: a warm-up, and its capacity twice
+    assert last.seconds > 10 + 2 * 22  # one setting is left: a warm-up, and its capacity
 
 
 def test_most_requests_of_a_cell(made):

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import time
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from cassandra.cluster import Cluster
 from cassandra.policies import HostStateListener
 
+from cassbook.lab.engine import gossip
 from cassbook.lab.engine.cluster import CassandraCluster
 
 #: One row per notice: who noticed ('driver' or a node's number), of which node, what ('up' or 'down'), and when, in
 #: seconds since the load began.
 NOTICES = ("observer", "node", "state", "at_s")
-#: How a node's log says it; 4.0 and later add the port to the address.
-_GOSSIP = re.compile(
-    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}).*"
-    r"InetAddress \S*/(?P<address>[\d.]+)(?::\d+)? is now (?P<state>UP|DOWN)"
-)
-_AT = "%Y-%m-%d %H:%M:%S,%f"
 _clock = time.perf_counter
 
 
@@ -67,23 +59,10 @@ class Notices:
         for observer, folder in enumerate(self._cluster.node_folders(), 1):
             rows += [
                 (str(observer), by_gossip[address], state, at_unix_s - wall_s - begun_s)
-                for address, state, at_unix_s in said(folder / "logs" / "system.log")
+                for address, state, at_unix_s in gossip.said(gossip.log_of(folder))
                 if address in by_gossip
             ]
         table = pd.DataFrame(rows, columns=list(NOTICES))
         table = table[table["at_s"] >= 0].sort_values("at_s", kind="stable", ignore_index=True)
         known = table.groupby(["observer", "node"])["state"].shift()
         return table[table["state"] != known].reset_index(drop=True)
-
-
-def said(log: Path) -> list[tuple[str, str, float]]:
-    """Return what a node's log says of others: address, 'up' or 'down', and when in Unix time (of milliseconds)."""
-    if not log.is_file():
-        return []
-    found = []
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            if match := _GOSSIP.search(line):
-                at = datetime.strptime(match["at"], _AT)
-                found.append((match["address"], match["state"].lower(), at.timestamp()))
-    return found

@@ -1,0 +1,152 @@
+"""Response time over the share of capacity in use, as one picture that a reader sets: mix, figure, bound, load, trouble."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from IPython.display import HTML
+from jinja2 import Template
+
+from cassbook.book import palette
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.core.schema import OPEN
+from cassbook.latency import capacity
+from cassbook.latency.open_loads import Mix, OpenChoice, OpenLoads
+from cassbook.latency.open_results import strength
+from cassbook.records.results import replication
+from cassbook.records.run import RecordedRun
+
+FIGURES = {"p50": "median", "mean": "mean", "p99": "99th percentile"}
+#: What may be wrong, by what the cells' column `condition` holds.
+TROUBLES = {
+    "": "all well", "kill_unnoticed": "a node dead, unnoticed", "dead_node": "a node dead, noticed",
+    "pause_unnoticed": "a node hangs",
+}  # fmt: skip
+BOUNDS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200)
+_STARTS = {"figure": "p99", "bound": 20, "share": 0.4, "mix": 0.5}
+
+
+def explorer(run: RecordedRun, image: str = "") -> HTML:
+    """Show the picture of a run's open cells at shares of capacity, with a sentence on what the reader set.
+
+    Parameters
+    ----------
+    run : RecordedRun
+        With open cells at shares of what the weakest setting carries.
+    image : str
+        A still picture for pages without JavaScript, as HTML.
+    """
+    found = data(run)
+    path = resources.files("cassbook.book.chapters").joinpath("templates", "load.html")
+    knobs = {"figure": FIGURES, "trouble": {name: TROUBLES[name] for name in found["troubles"]}}
+    packed = json.dumps(found, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    return HTML(Template(path.read_text(encoding="utf-8")).render(
+        knobs=knobs, data=packed, starts=_STARTS | {"mix": _start_mix(found)}, mixes=found["mixes"], bounds=BOUNDS_MS, image=image,
+    ))  # fmt: skip
+
+
+def _start_mix(found: dict[str, Any]) -> int:
+    reads = [mix["reads"] for mix in found["mixes"]]
+    return int(np.argmin(np.abs(np.array(reads) - _STARTS["mix"])))
+
+
+def data(run: RecordedRun) -> dict[str, Any]:
+    """Return what the picture draws, by mix, trouble and setting; numbers are those of `OpenLoads.advise`."""
+    opened = run.statistics[run.statistics["kind"] == OPEN]
+    replicas = replication(run)
+    troubles = [name for name in TROUBLES if (opened["condition"] == name).any()]
+    by_mix: dict[float, dict[str, Any]] = {}
+    for trouble in troubles:
+        cells = opened[(opened["condition"] == trouble) & opened["load_share"].notna()].assign(condition="")
+        for mix, settings in _settings(cells, run, replicas):
+            one = by_mix.setdefault(mix.read_share, {"reads": mix.read_share, "name": _mix_name(mix), "troubles": {}})
+            one["troubles"][trouble] = settings
+    return {
+        "mixes": [by_mix[share] for share in sorted(by_mix)], "troubles": troubles, "bounds": list(BOUNDS_MS),
+        "figures": FIGURES, "replicas": replicas,
+    }  # fmt: skip
+
+
+def _mix_name(mix: Mix) -> str:
+    """Name a mix as people do.
+
+    >>> [_mix_name(Mix(share)) for share in (1.0, 0.0, 0.9)]
+    ['reads alone', 'writes alone', '90 % reads']
+    """
+    return {1.0: "reads alone", 0.0: "writes alone"}.get(mix.read_share, f"{100 * mix.read_share:.0f} % reads")
+
+
+def _settings(cells: pd.DataFrame, run: RecordedRun, replicas: int) -> Iterator[tuple[Mix, dict[str, Any]]]:
+    """Yield each mix with its shares, their rates and its settings."""
+    by_figure: dict[str, OpenLoads] = {}
+    for name in FIGURES:
+        try:
+            by_figure[name] = OpenLoads(cells, run.name, replicas, name)
+        except InputError:  # too few operations for that percentile
+            continue
+    first = next(iter(by_figure.values()))
+    for mix in first.mixes:
+        shares = first.shares(mix)
+        places = {name: [loads.advise(mix, of_capacity=share) for share in shares] for name, loads in by_figure.items()}
+        rates = [Estimate.positive(advice.rates_per_s) for advice in places[next(iter(places))]]
+        own = cells[(cells["read_share"] == mix.read_share) & (cells["workload"] == mix.workload)]
+        settings: dict[str, dict[str, Any]] = {}
+        for name, of_shares in places.items():
+            caps = {bound: _capacities(own, bound, name, run.name) for bound in BOUNDS_MS}
+            for place, advice in enumerate(of_shares):
+                for choice in (*advice.choices, *advice.weak):
+                    one = settings.setdefault(_called(choice, mix), _described(choice, len(shares)))
+                    one["points"].setdefault(name, [None] * len(shares))[place] = _point(choice)
+                    one["keeps"].setdefault(name, {}).setdefault(place, _verdicts(choice, caps))
+        ordered = dict(sorted(settings.items(), key=lambda item: strength(item[0])))
+        yield mix, {"shares": list(shares), "rates": [_numbers(rate) for rate in rates], "settings": ordered}
+
+
+def _called(choice: OpenChoice, mix: Mix) -> str:
+    """Return the pair of levels, or the one that counts."""
+    setting = choice.setting
+    return {1.0: setting.read_cl, 0.0: setting.write_cl}.get(mix.read_share, f"{setting.read_cl}/{setting.write_cl}")
+
+
+def _described(choice: OpenChoice, shares: int) -> dict[str, Any]:
+    pair = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
+    return {
+        "colour": palette.setting(pair), "strong": choice.strong, "survives": list(choice.survives), "points": {},
+        "keeps": {},
+    }  # fmt: skip
+
+
+def _numbers(estimate: Estimate, scale: float = 1.0) -> list[float | None]:
+    """Return value, low and high, of five digits; None for what is not known."""
+    return [float(f"{scale * x:.5g}") if np.isfinite(x) else None for x in (estimate.value, estimate.low, estimate.high)]
+
+
+def _point(choice: OpenChoice) -> list[float | None] | str:
+    """Return the figure in ms with its bounds; where some block lacks it, why."""
+    return _numbers(choice.response_us, 1e-3) if choice.known else (choice.lacking or ("not measured",))[0]
+
+
+def _capacities(cells: pd.DataFrame, bound_ms: float, by: str, name: str) -> dict[tuple[str, str], capacity.Capacity]:
+    found = capacity.capacities(cells, bound_ms, by, name)
+    return {(one.read_cl, one.write_cl): one for one in found}
+
+
+def _verdicts(
+    choice: OpenChoice, caps: dict[float, dict[tuple[str, str], capacity.Capacity]]
+) -> list[list[Any]]:
+    """Return, by bound, what the setting does at the load, and how many times the load it goes on to."""
+    levels = choice.setting.read_cl, choice.setting.write_cl
+    found = []
+    for bound_ms, of_bound in caps.items():
+        one = replace(choice, bound_ms=float(bound_ms), capacity=of_bound.get(levels))
+        at_least = one.capacity is not None and one.capacity.verdict == "at least"
+        headroom = one.headroom.value
+        found.append([one.verdict, round(headroom, 2) if np.isfinite(headroom) else None, int(at_least)])
+    return found

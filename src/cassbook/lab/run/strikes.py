@@ -1,0 +1,179 @@
+"""Loads under which a node is struck, killed or suspended, so that the others have to find out by themselves."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.core.schema import PHASES, SAMPLES
+from cassbook.core.threads import meanwhile
+from cassbook.lab.engine.cluster import READY_TIMEOUT_S, CassandraCluster
+from cassbook.lab.engine.gossip import Following
+from cassbook.lab.load.loop import Bound, Outcome
+from cassbook.lab.load.recorder import Window
+from cassbook.lab.run.cell import Group
+from cassbook.lab.run.ladder import Load, Measured, Runner
+from cassbook.lab.run.open_cells import BEFORE_S, PARTS
+from cassbook.lab.run.segments import Segments
+from cassbook.latency.cell_checks import Due
+
+_POLL_S = 0.1
+_clock = time.perf_counter
+
+
+@dataclass(slots=True)
+class Struck:
+    """When a node was struck, and when each other node took it for dead, on `time.perf_counter`."""
+
+    at_s: float = math.nan
+    noticed_s: dict[int, float] = field(default_factory=dict)
+    others: int = 0
+
+    @property
+    def by_all_s(self) -> float:
+        """When the last of the others had noticed; infinite if some has not."""
+        return max(self.noticed_s.values()) if len(self.noticed_s) == self.others else math.inf
+
+
+class Victim:
+    """The node of a cluster that is struck: the last."""
+
+    def __init__(self, cluster: CassandraCluster) -> None:
+        self._cluster, self.node = cluster, cluster.spec.nodes
+        self.label = cluster.labels[self.node - 1]  # what samples call it
+        self.dead = False
+
+    def _others(self) -> Following:
+        folders, address = self._cluster.node_folders(), self._cluster.broadcast_addresses[self.node - 1]
+        return Following(folders, range(1, self.node), address)
+
+    def kill(self) -> None:
+        """Kill it, and wait until all others take it for dead."""
+        others = self._others()
+        self._cluster.end_node(self.node)
+        self.dead = True
+        self._wait(lambda: len(others.since("down")) == self.node - 1, "is not taken for dead by all others")
+
+    @contextmanager
+    def brought_back(self, killed: bool) -> Iterator[None]:
+        """Have it, which is struck within the block, answer clients and be taken for alive by all others again."""
+        others = self._others()
+        yield
+        if killed:
+            self._cluster.launch_node(self.node)
+        self._wait(lambda: self._cluster.node_answers(self.node), "does not answer again")
+        self._wait(
+            lambda: others.since("down").keys() <= others.since("up").keys(), "is not taken for alive by all others"
+        )
+
+    def _wait(self, reached: Callable[[], bool], wrong: str) -> None:
+        deadline = _clock() + READY_TIMEOUT_S
+        while not reached():
+            if _clock() > deadline:
+                raise LaboratoryError(f"node{self.node} {wrong} after {READY_TIMEOUT_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    @contextmanager
+    def struck(self, killed: bool, window: Window, measured_s: float, seen: Struck) -> Iterator[None]:
+        """Around the run of a loop: strike it `BEFORE_S` after the window begins, and see when the others notice.
+
+        The window ends `measured_s` after the last of them has; where they do not, when it was to end anyway. What is
+        suspended then goes on, however the block ends.
+        """
+        seen.others = self.node - 1
+
+        def keep_time(over: threading.Event) -> None:
+            while math.isinf(window.steady_from):
+                if over.wait(_POLL_S):
+                    return
+            if over.wait(max(window.steady_from + BEFORE_S - _clock(), 0.0)):
+                return
+            others = self._others()
+            if killed:
+                seen.at_s = _clock()
+                self._cluster.end_node(self.node)
+                self._follow(others, window, measured_s, seen, over)
+                return
+            with self._cluster.paused(self.node):
+                seen.at_s = _clock()
+                self._follow(others, window, measured_s, seen, over)
+
+        with meanwhile(keep_time, f"node{self.node} could not be {'killed' if killed else 'suspended'}"):
+            yield
+        if math.isnan(seen.at_s):
+            raise LaboratoryError(f"the load ended before node{self.node} was struck")
+
+    def _follow(
+        self, others: Following, window: Window, measured_s: float, seen: Struck, over: threading.Event
+    ) -> None:
+        """Look until the window ends; set its end once all others have noticed."""
+        while _clock() < window.steady_to and not over.wait(_POLL_S):
+            if math.isinf(seen.by_all_s):
+                seen.noticed_s = others.since("down")
+                if math.isfinite(seen.by_all_s):
+                    window.steady_to = min(window.steady_to, _clock() + measured_s)
+
+
+def load(victim: Victim, cells: Group, bound: Bound, measured_s: float, epoch: float, seen: Struck) -> Load:
+    """Return the load of cells that are the `PARTS` of a strike."""
+    killed = cells[0].condition.startswith("kill")
+
+    def of(runner: Runner, path: Path) -> Measured:
+        outcome, samples = runner.run(
+            [cells[0]], bound, path, lambda window: victim.struck(killed, window, measured_s, seen)
+        )
+        return in_parts(cells, outcome, samples, seen, epoch, victim.label)
+
+    return of
+
+
+def in_parts(
+    cells: Group, outcome: Outcome, samples: pa.Table, seen: Struck, epoch: float, struck: str
+) -> Measured:
+    """Split a load into the `PARTS` of a strike: requests belong where they were due.
+
+    `seen.at_s` and the outcome's window are on `time.perf_counter`, on which the run began at `epoch`. `struck`: what
+    samples call the struck node.
+    """
+    first_s, last_s = outcome.window.steady_from, outcome.window.steady_to
+    bounds = [first_s, seen.at_s, min(seen.by_all_s, last_s), last_s]
+    due_s = samples["intended_s"].to_numpy() + epoch
+    place = np.clip(np.searchsorted(bounds, due_s, side="right") - 1, 0, len(bounds) - 2)
+    asked = pc.equal(samples["coordinator"].cast(pa.string()), struck).to_numpy(zero_copy_only=False)
+    place[asked & (place > 0)] = PARTS.index("asked")
+    steady = (due_s >= first_s) & (due_s < last_s)
+    codes = np.where(steady, PHASES.index("steady"), np.where(due_s < first_s, PHASES.index("warmup"), PHASES.index("drain")))
+    columns = {name: samples[name] for name in samples.column_names} | {
+        "cell_id": pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int16)), [cell.cell_id for cell in cells]),
+        "phase": pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8)), list(PHASES)),
+        "slice": pa.array(place.astype(np.int16), mask=~steady),
+    }
+    windows = [*pairwise(bounds), (seen.at_s, last_s)]
+    lengths = tuple(ended - begun for begun, ended in windows)
+    counts = [int(np.count_nonzero(steady & (place == number))) for number in range(len(cells))]
+    outcomes = [_of_part(outcome, window, count, last=number == len(cells) - 1)
+                for number, (window, count) in enumerate(zip(windows, counts, strict=True))]
+    turns = Segments(0.0, lengths, tuple(range(len(cells))), tuple(begun for begun, _ in windows))
+    alone = [[window] for window in windows[:-1]]  # the last goes on beside others, and has no processor time of its own
+    return Measured(outcomes, pa.table(columns).cast(SAMPLES), turns, [*alone, []])
+
+
+def _of_part(outcome: Outcome, window: tuple[float, float], count: int, last: bool) -> Outcome:
+    """Return a part's share of an outcome; what was never answered is the last part's, for it is not known whose."""
+    whole, (begun, ended) = outcome.due, window
+    assert whole is not None  # noqa: S101 - the loop was open
+    left = (whole.n_in_flight, whole.n_unsent, whole.n_waited) if last else (0, 0, 0)
+    due = Due(count + left[0] + left[1], *left, whole.late_s)
+    share = (ended - begun) / (outcome.window.steady_to - outcome.window.steady_from)
+    return Outcome(Window(begun, ended), outcome.client_cpu_s * share, count, outcome.loop_lag_us, due)
