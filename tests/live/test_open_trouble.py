@@ -49,8 +49,9 @@ def test_every_part_is_a_cell_at_the_same_rate(run):
         assert before["errors"] == noticed["errors"] == ""
         assert before["measured_s"] == pytest.approx(3.0, abs=0.2)
         assert unnoticed["measured_s"] == pytest.approx(max(one["noticed_s"].values()), abs=0.2)
-        assert noticed["n_due"] == pytest.approx(RATE * noticed["measured_s"], rel=0.3)
-        assert asked["operations"] > 0
+        kept = 2 / 3 if strike == "pause" else 1  # a connection to a node that hangs stays, and takes its third
+        assert noticed["n_due"] == pytest.approx(kept * RATE * noticed["measured_s"], rel=0.3)
+        assert strike == "kill" or asked["operations"] > RATE
     dead = opened.loc["dead_node"].set_index("write_cl")
     assert dead.loc["ONE", "errors"] == ""
     kind, _, count = dead.loc["ALL", "errors"].partition(":")

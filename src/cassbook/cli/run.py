@@ -110,7 +110,7 @@ def _finds_capacity(folder: Path) -> bool:
     if not folder.exists():
         return False
     sections = manifest.read(folder, RUN)["profile"].get("open") or []
-    return any(section["find_capacity"] for section in ([sections] if isinstance(sections, dict) else sections))
+    return any(section.get("find_capacity") for section in ([sections] if isinstance(sections, dict) else sections))
 
 
 def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool, dry_run: bool, form: str) -> None:

@@ -66,8 +66,8 @@ def predictions(
     -------
     DataFrame
         One row per mix, setting, block, share (`at`) and method: `MIX`, setting, block, at, rate_per_s, lightest,
-        capacity_per_s (by the utilisation law), method, predicted_us (infinite where the rate is above that), measured_us,
-        ratio (predicted to measured).
+        capacity_per_s (by the utilisation law), method, predicted_us (infinite where the rate is above that),
+        measured_us, ratio (predicted to measured).
 
     Raises
     ------
@@ -78,8 +78,8 @@ def predictions(
     cells = cells[(cells["measured"] == SHARE) & cells["response_us"].notna()]
     if cells.empty or not (cells.get("busy_share", pd.Series(np.nan, cells.index)) > 0).any():
         raise LackingError(
-            "no cell at a share of capacity says how busy the processors were; measure `open` with load_shares on nodes "
-            "that the laboratory starts"
+            "no cell at a share of capacity says how busy the processors were; measure `open` with load_shares on "
+            "nodes that the laboratory starts"
         )
     rows = []
     for key, group in cells.groupby(_KEYS, sort=False):
@@ -99,8 +99,8 @@ def predictions(
                         "ratio": predicted_us / cell["response_us"],
                     }
                 )  # fmt: skip
-    columns = [*_KEYS, "at", "rate_per_s", "lightest", "capacity_per_s", "method", "predicted_us", "measured_us", "ratio"]
-    return pd.DataFrame(rows, columns=columns)
+    figures = ["at", "rate_per_s", "lightest", "capacity_per_s", "method", "predicted_us", "measured_us", "ratio"]
+    return pd.DataFrame(rows, columns=[*_KEYS, *figures])
 
 
 def _each(
@@ -115,7 +115,8 @@ def _each(
         QUEUE: first_us + waits[0] - waits[1],
     }
     if network is not None:
-        setting, read_share = str(key[_KEYS.index("setting")]), float(key[_KEYS.index("read_share")])  # type: ignore[arg-type]
+        of = dict(zip(_KEYS, key, strict=True))
+        setting, read_share = str(of["setting"]), float(str(of["read_share"]))
         asked = [network(setting, read_share, rate) * 1e3 for rate in (rate_per_s, first_per_s)]
         found[NETWORK] = first_us + asked[0] - asked[1]
     return found

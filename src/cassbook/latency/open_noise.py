@@ -24,7 +24,8 @@ def ratios(cells: pd.DataFrame, slices: pd.DataFrame, base: str = "ONE") -> pd.D
     log_ratio.
     """
     names = [*_MIX, "block", "read_cl", "write_cl"]
-    own = cells.loc[(cells["kind"] == OPEN) & cells["load_share"].notna(), ["cell_id", *names]]
+    well = cells["condition"] == "" if "condition" in cells else True
+    own = cells.loc[(cells["kind"] == OPEN) & cells["load_share"].notna() & well, ["cell_id", *names]]
     table = slices.merge(own, on="cell_id")
     long = table.melt([*names, "round", "counted_s"], list(FIGURES.values()), "figure", "of_segment_us")
     long["figure"] = long["figure"].map({column: name for name, column in FIGURES.items()})

@@ -33,14 +33,14 @@ _SURVIVES = ("survives_reads", "survives_writes")
 _COUNTS = {"due": "n_due", "failed": "n_errors", "in_flight": "n_in_flight", "unsent": "n_unsent", "waited": "n_waited"}
 
 
-def open_cells(statistics: pd.DataFrame, troubled: bool = False) -> pd.DataFrame:
+def open_cells(statistics: pd.DataFrame) -> pd.DataFrame:
     """Return the cells under open arrivals with setting ('ONE/ALL'), measured and at (see `PLACE`), and operation.
 
-    `troubled`: those in which a node is dead or was struck, in place of the others.
+    Those in which a node is dead or was struck, or has other processors, are not among them: see `by_condition`.
 
     `statistics`: from `cells.cell_statistics`; those of earlier versions have none.
     """
-    cells = statistics[(statistics["kind"] == OPEN) & ((statistics["condition"] != "") == troubled)]
+    cells = statistics[(statistics["kind"] == OPEN) & (statistics["condition"] == "")]
     if cells.empty:
         nothing = pd.DataFrame(columns=[*MIX, "carried_per_s", "setting", "measured", "at", "operation"])
         return pd.concat([nothing, cells])[list(dict.fromkeys([*cells.columns, *nothing.columns]))]
@@ -99,6 +99,39 @@ def open_results(statistics: pd.DataFrame, replication_factor: int | None = None
     for mix, of_mix in cells.groupby(MIX, sort=False):
         table = _with_ratios(table, of_mix, mix)
     return table.loc[ordered].reset_index(drop=True)
+
+
+def by_condition(statistics: pd.DataFrame, replication_factor: int | None = None) -> pd.DataFrame:
+    """Results under open arrivals with trouble, or with other processors, condition by condition.
+
+    Columns: condition (as cells have it: dead_node, kill_unnoticed, own_processor), then those of `open_results`.
+    """
+    changed = statistics[(statistics["kind"] == OPEN) & (statistics["condition"] != "")]
+    parts = [
+        open_results(cells.assign(condition=""), replication_factor).assign(condition=condition)
+        for condition, cells in changed.groupby("condition", sort=False)
+    ]
+    if not parts:
+        return pd.DataFrame(columns=["condition", *_columns()])
+    table = pd.concat(parts, ignore_index=True)
+    return table[["condition", *table.columns.drop("condition")]]
+
+
+def capacity_ratios(statistics: pd.DataFrame) -> pd.DataFrame:
+    """Return what each setting costs in capacity: what the base carries over what it carries, within blocks.
+
+    Columns: `MIX`, setting, base, blocks, ratio, low, high.
+    """
+    rows, columns = [], [*MIX, "setting", "base", "blocks", "ratio", "low", "high"]
+    for mix, of_mix in open_cells(statistics).groupby(MIX, sort=False):
+        base = base_of(of_mix)
+        by_block = of_mix.pivot_table("carried_per_s", "block", "setting")
+        for setting in sorted(by_block.columns.drop(base, errors="ignore"), key=strength):
+            ratios = (by_block[base] / by_block[setting]).dropna() if base in by_block else pd.Series(dtype=float)
+            if len(ratios):
+                found = Estimate.ratio(ratios)
+                rows.append((*mix, setting, base, len(ratios), found.value, found.low, found.high))
+    return pd.DataFrame(rows, columns=columns)
 
 
 def strength(setting: str) -> str:

@@ -60,8 +60,8 @@ def slice_statistics(
     """Statistics of every slice of a group of cells that alternated, or were measured in turn.
 
     `samples`: of the group, columns `schema.SAMPLES`; those of phase steady count. `cells`: identifiers, by variant.
-    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice, the latter also one by one. `begun_s`: when each began, in seconds
-    since the run began.
+    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice, the latter also one by one. `begun_s`: when
+    each began, in seconds since the run began.
 
     Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is
     none.
@@ -88,7 +88,7 @@ def slice_statistics(
         "n_errors": n_all - n_ok,
         "latency_us": by_slice.mean().reindex(numbers).round(1).to_numpy(),
         **{name: by_slice.quantile(share).reindex(numbers).to_numpy() for name, share in _QUANTILES.items()},
-        "throughput_per_s": np.round(np.divide(n_ok, counted, out=np.full(len(order), np.nan), where=counted > 0), 1),
+        "throughput_per_s": np.round(n_ok / np.where(counted > 0, counted, np.nan), 1),
         "response_us": response.mean().reindex(numbers).round(1).to_numpy(),
         "response_p50_us": response.quantile(0.5).reindex(numbers).round(1).to_numpy(),
         "response_p99_us": response.quantile(0.99).reindex(numbers).round(1).to_numpy(),

@@ -82,8 +82,8 @@ class OpenSection(Section):
     bound_ms: Annotated[float, Field(gt=0)] | None = None  # in rising order, p99 over ten times this ends a ladder
     rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
-    #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of the
-    #: block; `kill` and `pause` strike while a setting is measured alone.
+    #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of
+    #: the block; `kill` and `pause` strike while a setting is measured alone.
     trouble: Trouble = ""
     #: What each node may use: all processors, one of its own, or the time of `quota_cores`; set when code is compiled.
     processors: Processors = "shared"
@@ -188,7 +188,7 @@ def _places(section: OpenSection) -> Iterator[tuple[str, str, float, bool]]:
 
 
 def check_together(sections: Sequence[OpenSection]) -> None:
-    """Raise ValueError for sections that measure a place twice, differ within a ladder, or have trouble without rates."""
+    """Raise ValueError for sections with a place in common, unlike ladders of one mix, or trouble that has no rates."""
     of_place: dict[tuple[str, str, float, bool], int] = {}
     for number, section in enumerate(sections, 1):
         for place in _places(section):
@@ -202,7 +202,7 @@ def check_together(sections: Sequence[OpenSection]) -> None:
         if both and unlike:
             raise ValueError(f"open: {', '.join(both)} is in two sections of different {', '.join(unlike)}; give one")
         if both and (one.load_shares is None) != (other.load_shares is None):
-            raise ValueError(f"open: {', '.join(both)} has load_shares and rates_per_s; give one, the other in a profile")
+            raise ValueError(f"open: {', '.join(both)} has load_shares and rates_per_s; give one")
     for section in sections:
         if section.trouble:
             _check_rates(section, [other for other in sections if not other.condition])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -316,20 +317,28 @@ class Profile(Section):
         for number, section in enumerate(self.open):
             pairs = {name: self.setting(name) for name in section.settings}
             section.check(pairs, self.cluster.replication_factor, self.engine, known, self._called(number))
-        check_together(self.open)
         if struck := [section.trouble for section in self.open if section.trouble]:
-            self._can_lose_a_node(struck[0])
+            self._can_lose_a_node(struck)
+        check_together(self.open)
         return self
 
     def _called(self, number: int) -> str:
         """How messages call a section of `open`."""
         return f"open.{number}" if len(self.open) > 1 else "open"
 
-    def _can_lose_a_node(self, trouble: str) -> None:
+    def _can_lose_a_node(self, troubles: Sequence[str]) -> None:
+        what = f"open: trouble: {troubles[0]}"
         if self.cluster.nodes == 1:
-            raise ValueError(f"open: trouble: {trouble}: strikes the last node, and there is one; give cluster.nodes: 3")
+            raise ValueError(f"{what}: strikes the last node, and there is one; give cluster.nodes: 3")
         if self.distance is not None:
-            raise ValueError(f"open: trouble: {trouble}: not with distance; leave it out, or measure nodes side by side")
+            raise ValueError(f"{what}: not with distance; leave it out, or measure nodes side by side")
+        if "dead_node" in troubles and (self.cold or self.paced):
+            raise ValueError("open: trouble: dead_node: not with cold or paced, which come after it; use two profiles")
+        strikes = [trouble for trouble in troubles if trouble in {"kill", "pause"}]
+        if strikes and self.load.client_processes > 1:
+            raise ValueError(f"open: trouble: {strikes[0]}: needs one client; give load.client_processes: 1")
+        if strikes and any(section.workloads for section in self.open if section.trouble in strikes):
+            raise ValueError(f"open: trouble: {strikes[0]}: is measured on read_shares; leave its workloads out")
 
     def _check_met(self, levels: set[str]) -> None:
         replicas = self.cluster.replication_factor

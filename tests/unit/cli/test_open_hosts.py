@@ -162,7 +162,7 @@ def test_what_is_written_covers_open_cells_and_the_search(load):
     assert fast - slow == pytest.approx(500 * 3 * seconds * one_byte)
     assert written(profile, cells).updates_mb > written(profile, cells[:3]).updates_mb > 0
     asked, found = updates_mb(RATES), updates_mb(RATES, find_capacity=True)
-    settings, ladder_s = 3, 12 * open_cells.TRIAL_S
+    settings, ladder_s = 3, 6 * open_cells.TRIAL_S
     assert found - asked > settings * ladder_s * 60_000 * one_byte
     reads = careful(load(RATES | {"read_shares": [1.0]}), find_capacity=True)
     assert written(reads, plan(reads)[0]).updates_mb == written(reads, plan(reads)[0][:1]).updates_mb  # warm-up alone

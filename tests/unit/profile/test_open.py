@@ -8,6 +8,8 @@ import yaml
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root
 from cassbook.core.schema import Mark
+from cassbook.lab.run.cell import groups, ladders
+from cassbook.lab.run.open_cells import PARTS, section_of
 from cassbook.lab.run.plan import plan
 from cassbook.profile.open import OpenSection
 from cassbook.profile.profile import Profile, load_profile
@@ -31,6 +33,17 @@ def written(tmp_path):
         section = {"load_shares": [0.4, 0.8], "read_shares": [0.5]} | (changes or {})
         section = {key: value for key, value in section.items() if value is not None}
         (tmp_path / "mine.yaml").write_text(yaml.safe_dump(BASE | {"open": section} | parts))
+        return load_profile(str(tmp_path / "mine.yaml"))
+
+    return load
+
+
+@pytest.fixture
+def several(tmp_path):
+    """Loads a profile whose `open` is a list of sections."""
+
+    def load(*sections, **parts):
+        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(BASE | {"open": list(sections)} | parts))
         return load_profile(str(tmp_path / "mine.yaml"))
 
     return load
@@ -141,7 +154,8 @@ def test_workloads_are_those_of_the_profile(written):
         written(section)
     with pytest.raises(InputError, match=r"open\.workloads: no workload 'svc' under .*; there are A, B"):
         written(section, workloads={"threads": [10], "presets": ["A", "B"]})
-    assert written(section, workloads={"threads": [10], "presets": ["A"], "own": [OWN]}).open[0].workloads == ["svc", "A"]
+    (part,) = written(section, workloads={"threads": [10], "presets": ["A"], "own": [OWN]}).open
+    assert part.workloads == ["svc", "A"]
     named = OWN | {"name": "mix50"}
     with pytest.raises(InputError, match=r"open\.workloads: 'mix50' is what cells of read_shares are called; rename"):
         written({"workloads": ["mix50"]}, workloads={"own": [named]})
@@ -174,14 +188,109 @@ def test_threads_are_needed_elsewhere(written, section, workloads, said):
         written(section, workloads={"own": [OWN]} | workloads)
 
 
-def test_it_goes_with_neither_distance_nor_faults(written):
+def test_it_goes_with_distance_unless_a_node_is_struck_and_not_with_faults(written):
     deployments = {"a": {"notation": "{[C], ([R1], [R2], [R3])}", "regions": ["ap_south_1"]}}
-    with pytest.raises(InputError, match="open: not with distance; give pure or mixed"):
-        written(distance={"deployments": deployments})
+    profile = written(distance={"deployments": deployments})
+    assert {cell.deployment for cell in plan(profile)[0]} == {"a"}
+    with pytest.raises(InputError, match="open: trouble: kill: not with distance; leave it out"):
+        written({"trouble": "kill"}, distance={"deployments": deployments})
     events = [{"at_s": 5, "do": "kill", "nodes": [1]}]
     faults = {"settings": ["1R-3W"], "rate_per_s": 10, "events": events}
     with pytest.raises(InputError, match="leave pure, mixed, workloads, open, cold and paced out"):
         written(faults=faults)
+
+
+WELL = {"read_shares": [0.5], "load_shares": [0.4], "settings": ["ONE/ONE", "ALL/ALL"], "own_shares": [], "repeats": 3}
+STRUCK = WELL | {"trouble": "kill"}
+
+
+def test_sections_of_a_mix_are_one_ladder(several):
+    profile = several(WELL, WELL | {"load_shares": [0.8], "settings": ["ONE/ONE"]}, WELL | {"read_shares": [1.0]})
+    assert [len(of) for of in ladders(groups(plan(profile)[0]))] in ([2, 1], [1, 2])
+    sizes = {cell.cell_group: sum(other.cell_group == cell.cell_group for other in plan(profile)[0])
+             for cell in plan(profile)[0]}  # fmt: skip
+    assert sorted(sizes.values()) == [1, 2, 2]
+
+
+def test_repeats_by_version(several):
+    by_version = WELL | {"repeats": {"2.1.20": 2, "5.0.9": 4}}
+    only = {"read_shares": [1.0], "repeats": {"2.1.20": 2}}
+    assert several(by_version, WELL | only).blocks == 4
+    assert len(several(by_version, WELL | only).open) == 1
+    older = several(by_version, WELL | only, engine="2.1.20")
+    assert (older.blocks, len(older.open)) == (2, 2)
+
+
+def test_trouble_comes_last_and_one_strike_is_a_group(several):
+    dead = WELL | {"trouble": "dead_node"}
+    profile = several(dead, STRUCK, WELL, WELL | {"trouble": "pause", "settings": ["ONE/ONE"]})
+    cells = plan(profile)[0]
+    conditions = list(dict.fromkeys(cell.condition.partition("_")[0] for cell in cells))
+    assert conditions == ["", "pause", "kill", "dead"]
+    strikes = [group for group in groups(cells) if group[0].condition.startswith(("pause", "kill"))]
+    assert [[cell.condition.partition("_")[2] for cell in group] for group in strikes] == [list(PARTS)] * 3
+    assert all(len({(cell.read_cl, cell.write_cl) for cell in group}) == 1 for group in strikes)
+    assert [section_of(profile, cell).trouble for cell in cells] == [
+        {"": "", "dead": "dead_node"}.get(name, name) for cell in cells for name in [cell.condition.partition("_")[0]]
+    ]
+
+
+def test_nodes_with_other_processors_have_a_ladder_of_their_own(several):
+    profile = several(WELL, WELL | {"processors": "own", "own_shares": [0.5]})
+    of = {ladder[0][0].condition: ladder for ladder in ladders(groups(plan(profile)[0]))}
+    assert set(of) == {"", "own_processor"}
+    assert len(of["own_processor"]) == 3
+    ids = [cell.cell_id for cell in plan(profile)[0]]
+    assert len(set(ids)) == len(ids) == 2 + 4
+    assert all(section_of(profile, group[0]).processors == "own" for group in of["own_processor"])
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ([WELL, WELL], "open: mix50 at 0.4 is in sections 1 and 2; name it in one"),
+        ([WELL, WELL | {"load_shares": [0.8], "capacity_threads": 8}], "of different capacity_threads; give one"),
+        ([STRUCK], "open: trouble: kill has the rate that mix50 at 0.4 has without it in that block; give a section"),
+        ([WELL, STRUCK | {"repeats": 4}], "give a section with mix50 at 0.4 (repeats: 3), or take it out"),
+        ([WELL, STRUCK | {"own_shares": [0.5]}], "open.1: own_shares: not with trouble: kill"),
+        ([WELL, STRUCK | {"processors": "own"}], "open.1: trouble: kill: not with processors: own; give one"),
+        ([WELL, WELL | {"processors": "own", "rising": True}], "open.1: own_processor: not with rising"),
+        ([WELL, WELL | {"trouble": "fire"}], "open.1.trouble"),
+        ([WELL, {"load_shares": [0.8], "read_shares": [0.5], "segment_s": 1}], "open.1.segment_s: is too short"),
+        ([WELL, 5], "open.1"),
+    ],
+)  # fmt: skip
+def test_sections_that_do_not_fit_each_other(several, sections, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        several(*sections)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"cluster": {"nodes": 1, "replication_factor": 1}}, "strikes the last node, and there is one"),
+        ({"load": {"steady_s": 1.0, "client_processes": 2}}, "kill: needs one client; give load.client_processes: 1"),
+    ],
+)
+def test_what_a_strike_needs(several, parts, said):
+    one = {"settings": ["ONE/ONE"]}
+    with pytest.raises(InputError, match=said):
+        several(WELL | one, STRUCK | one, **parts)
+
+
+def test_a_dead_node_stays_dead(several):
+    cold = {"threads": 10, "levels": ["ONE"], "conditions": ["warm"], "steady_s": 1.0}
+    with pytest.raises(InputError, match="dead_node: not with cold or paced, which come after it"):
+        several(WELL, WELL | {"trouble": "dead_node"}, cold=cold)
+
+
+@pytest.mark.parametrize("name", ["load", "load-two-centres", "load-own-processor", "load-quota"])
+@pytest.mark.parametrize("engine", ["2.1.20", "5.0.9"])
+def test_the_profiles_of_the_records_load(name, engine):
+    profile = load_profile(name, engine=engine)
+    cells = [cell for block in plan(profile) for cell in block]
+    assert len({cell.cell_id for cell in cells}) == len(cells)
+    assert all(section_of(profile, cell) in profile.open for cell in cells)
 
 
 def test_without_any_part_the_message_names_it(written, tmp_path):

@@ -1,4 +1,4 @@
-"""Response time over the share of capacity in use, as one picture that a reader sets: mix, figure, bound, load, trouble."""
+"""Response time over the share of capacity in use, as one picture that a reader sets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ TROUBLES = {
     "pause_unnoticed": "a node hangs",
 }  # fmt: skip
 BOUNDS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200)
-_STARTS = {"figure": "p99", "bound": 20, "share": 0.4, "mix": 0.5}
+_STARTS = {"figure": "p99", "trouble": "", "bound": 20, "share": 0.4}
+_START_MIX = 0.5
 
 
 def explorer(run: RecordedRun, image: str = "") -> HTML:
@@ -48,13 +49,14 @@ def explorer(run: RecordedRun, image: str = "") -> HTML:
     knobs = {"figure": FIGURES, "trouble": {name: TROUBLES[name] for name in found["troubles"]}}
     packed = json.dumps(found, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     return HTML(Template(path.read_text(encoding="utf-8")).render(
-        knobs=knobs, data=packed, starts=_STARTS | {"mix": _start_mix(found)}, mixes=found["mixes"], bounds=BOUNDS_MS, image=image,
+        knobs=knobs, data=packed, starts=_STARTS | {"mix": _start_mix(found)}, mixes=found["mixes"], bounds=BOUNDS_MS,
+        image=image,
     ))  # fmt: skip
 
 
 def _start_mix(found: dict[str, Any]) -> int:
     reads = [mix["reads"] for mix in found["mixes"]]
-    return int(np.argmin(np.abs(np.array(reads) - _STARTS["mix"])))
+    return int(np.argmin(np.abs(np.array(reads) - _START_MIX)))
 
 
 def data(run: RecordedRun) -> dict[str, Any]:
@@ -62,15 +64,16 @@ def data(run: RecordedRun) -> dict[str, Any]:
     opened = run.statistics[run.statistics["kind"] == OPEN]
     replicas = replication(run)
     troubles = [name for name in TROUBLES if (opened["condition"] == name).any()]
-    by_mix: dict[float, dict[str, Any]] = {}
+    by_mix: dict[Mix, dict[str, Any]] = {}
     for trouble in troubles:
         cells = opened[(opened["condition"] == trouble) & opened["load_share"].notna()].assign(condition="")
         for mix, settings in _settings(cells, run, replicas):
-            one = by_mix.setdefault(mix.read_share, {"reads": mix.read_share, "name": _mix_name(mix), "troubles": {}})
+            one = by_mix.setdefault(mix, {"reads": mix.read_share, "name": _mix_name(mix), "troubles": {}})
             one["troubles"][trouble] = settings
+    healthy = [mix for mix, one in by_mix.items() if "" in one["troubles"]]
     return {
-        "mixes": [by_mix[share] for share in sorted(by_mix)], "troubles": troubles, "bounds": list(BOUNDS_MS),
-        "figures": FIGURES, "replicas": replicas,
+        "mixes": [by_mix[mix] for mix in sorted(healthy, key=lambda mix: (mix.workload, mix.read_share))],
+        "troubles": troubles, "bounds": list(BOUNDS_MS), "figures": FIGURES, "replicas": replicas,
     }  # fmt: skip
 
 
@@ -80,6 +83,8 @@ def _mix_name(mix: Mix) -> str:
     >>> [_mix_name(Mix(share)) for share in (1.0, 0.0, 0.9)]
     ['reads alone', 'writes alone', '90 % reads']
     """
+    if mix.workload:
+        return mix.name
     return {1.0: "reads alone", 0.0: "writes alone"}.get(mix.read_share, f"{100 * mix.read_share:.0f} % reads")
 
 
@@ -91,6 +96,8 @@ def _settings(cells: pd.DataFrame, run: RecordedRun, replicas: int) -> Iterator[
             by_figure[name] = OpenLoads(cells, run.name, replicas, name)
         except InputError:  # too few operations for that percentile
             continue
+    if not by_figure:
+        return
     first = next(iter(by_figure.values()))
     for mix in first.mixes:
         shares = first.shares(mix)
@@ -125,7 +132,8 @@ def _described(choice: OpenChoice, shares: int) -> dict[str, Any]:
 
 def _numbers(estimate: Estimate, scale: float = 1.0) -> list[float | None]:
     """Return value, low and high, of five digits; None for what is not known."""
-    return [float(f"{scale * x:.5g}") if np.isfinite(x) else None for x in (estimate.value, estimate.low, estimate.high)]
+    numbers = (estimate.value, estimate.low, estimate.high)
+    return [float(f"{scale * x:.5g}") if np.isfinite(x) else None for x in numbers]
 
 
 def _point(choice: OpenChoice) -> list[float | None] | str:
@@ -134,7 +142,10 @@ def _point(choice: OpenChoice) -> list[float | None] | str:
 
 
 def _capacities(cells: pd.DataFrame, bound_ms: float, by: str, name: str) -> dict[tuple[str, str], capacity.Capacity]:
-    found = capacity.capacities(cells, bound_ms, by, name)
+    try:
+        found = capacity.capacities(cells, bound_ms, by, name)
+    except InputError:  # of this mix alone there are too few operations
+        return {}
     return {(one.read_cl, one.write_cl): one for one in found}
 
 
@@ -145,7 +156,9 @@ def _verdicts(
     levels = choice.setting.read_cl, choice.setting.write_cl
     found = []
     for bound_ms, of_bound in caps.items():
-        one = replace(choice, bound_ms=float(bound_ms), capacity=of_bound.get(levels))
+        carried = of_bound.get(levels)
+        ended_by = choice.ended_by if carried is None else carried.ended_by
+        one = replace(choice, bound_ms=float(bound_ms), capacity=carried, ended_by=ended_by)
         at_least = one.capacity is not None and one.capacity.verdict == "at least"
         headroom = one.headroom.value
         found.append([one.verdict, round(headroom, 2) if np.isfinite(headroom) else None, int(at_least)])

@@ -110,6 +110,9 @@ class AnyCluster(Protocol):
     def node_process(self, node: int) -> psutil.Process:
         """Process of node `node`, from 1 to `nodes_here`."""
 
+    def running(self, node: int) -> psutil.Process | None:
+        """Process of node `node`; None while it does not run, or is not the laboratory's."""
+
     def paused(self, node: int) -> AbstractContextManager[None]:
         """Pause node `node` (from 1) for the length of the block: SIGSTOP, and SIGCONT however the block ends."""
 

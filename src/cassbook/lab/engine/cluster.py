@@ -341,11 +341,17 @@ class CassandraCluster(Cleared, AnyCluster):
         """
         if not 1 <= node <= self.spec.nodes + self.spec.spare:
             raise InputError(f"node: there are nodes 1 to {self.spec.nodes + self.spec.spare}, got {node}")
-        pidfile = self._folder(node) / "cassandra.pid"
+        process = self.running(node)
+        if process is None:
+            raise LaboratoryError(f"node{node} does not run\n{self._log_end(node)}")
+        return process
+
+    @override
+    def running(self, node: int) -> psutil.Process | None:
         try:
-            return psutil.Process(int(pidfile.read_text()))
+            return psutil.Process(int((self._folder(node) / "cassandra.pid").read_text()))
         except (OSError, ValueError, psutil.NoSuchProcess):
-            raise LaboratoryError(f"node{node} does not run\n{self._log_end(node)}") from None
+            return None
 
     def _log_end(self, number: int) -> str:
         """Why a node failed by its logs, what it said itself and then its JVM; they are kept when its folder goes."""

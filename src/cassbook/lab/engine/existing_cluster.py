@@ -220,6 +220,10 @@ class ExistingCluster(Cleared, AnyCluster):
         raise _not_ours("looked into")
 
     @override
+    def running(self, node: int) -> psutil.Process | None:
+        return None
+
+    @override
     def paused(self, node: int) -> AbstractContextManager[None]:
         raise _not_ours("paused")
 

@@ -48,7 +48,7 @@ class Following:
         wall_s = time.time() - time.perf_counter()
         found = {}
         for node, log in self._logs.items():
-            moments = [at for address, seen, at in said(log, self._from[node]) if (address, seen) == (self._address, state)]
-            if moments:
+            heard = said(log, self._from[node])
+            if moments := [at for address, seen, at in heard if (address, seen) == (self._address, state)]:
                 found[node] = min(moments) - wall_s
         return found

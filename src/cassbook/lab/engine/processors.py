@@ -23,7 +23,7 @@ def check_own(nodes: int) -> None:
     """Refuse (InputError) a processor of their own for more nodes than there are processors."""
     cores = os.cpu_count() or 1
     if nodes > cores:
-        raise InputError(f"processors: own: {nodes} nodes need as many processors, and there are {cores}; take fewer nodes")
+        raise InputError(f"processors: own: {nodes} nodes need as many processors, and here are {cores}; take fewer")
 
 
 def check_quota() -> None:
@@ -89,7 +89,7 @@ def _made(name: str) -> Path:
     """Make a control group; OSError where that is not allowed."""
     parent = next((path for path in _GROUPS if path.is_dir()), _GROUPS[-1])
     group = parent / name
-    group.mkdir()
+    group.mkdir(exist_ok=True)  # of a run that was killed
     if not any((group / limit).exists() for limit in ("cpu.cfs_quota_us", "cpu.max")):
         group.rmdir()
         raise OSError(0, "no controller of processor time")

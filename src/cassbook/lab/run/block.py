@@ -305,6 +305,8 @@ class Block:
                 done(group)
             return
         if trouble and not (self._victim and self._victim.dead):
+            for name in dict.fromkeys(name for part in self._profile.open if part.trouble for name in part.workloads):
+                self._load_workload(name)  # no row can be inserted at ALL later
             self._victim = self._victim or Victim(self._own_cluster())
             self._log(f"block {self._start.block}: node{self._victim.node} is killed, and stays dead")
             self._victim.kill()
@@ -330,8 +332,9 @@ class Block:
         began = time.perf_counter()
         with processors.quota(nodes, part.quota_cores) as throttled:
             yield
-        own = {"cell_id": cell.cell_id, "quota_cores": part.quota_cores, "lasted_s": round(time.perf_counter() - began, 1)}
-        conditions.note(self._store.notes, "throttled", own | {"throttled_s": round(throttled.seconds, 1)})
+        seconds = {"lasted_s": time.perf_counter() - began, "throttled_s": throttled.seconds}
+        own = {"cell_id": cell.cell_id, "quota_cores": part.quota_cores}
+        conditions.note(self._store.notes, "throttled", own | {name: round(of, 1) for name, of in seconds.items()})
 
     def _known(self, cell: Cell) -> Known:
         return Known.of(self._store.cells(), cell)
@@ -356,8 +359,8 @@ class Block:
             self._run(cells, strikes.load(self._victim, cells, bound, part.measured_s, self._store.epoch, seen), marks)
         by_node = {str(node): round(at_s - seen.at_s, 3) for node, at_s in sorted(seen.noticed_s.items())}
         at_s = round(seen.at_s - self._store.epoch, 6)
-        own = {"cell_id": _name(group), "node": self._victim.node, "strike": trouble, "at_s": at_s, "noticed_s": by_node}
-        conditions.note(self._store.notes, "strikes", own)
+        own = {"cell_id": _name(group), "node": self._victim.node, "strike": trouble, "at_s": at_s}
+        conditions.note(self._store.notes, "strikes", own | {"noticed_s": by_node})
         self._store.save_notes()
         self._previous = group
         self._after_strike(cells[0], part, killed)

@@ -1,4 +1,4 @@
-"""What a load takes of its machine: CPU seconds of nodes, client and all else, what the hypervisor took, disk and wire."""
+"""What a load takes of its machine: CPU seconds of nodes, client and all else, the hypervisor's, disk and wire."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import psutil
 
-from cassbook.core.errors import LaboratoryError
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.any_cluster import AnyCluster
 
@@ -33,13 +32,15 @@ class CpuTimes:
         self._last_s: dict[int, float] = {}
         self._total_s = {"node": 0.0, "client": 0.0}
         self._seen: list[tuple[float, ...]] = []
+        self._disks_s: list[dict[str, float]] = []
+        self._looking = threading.Lock()
         self.look()
         self._total_s = dict.fromkeys(self._total_s, 0.0)  # what they had taken before
 
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Within the block samples are taken; a LaboratoryError at its end if the times could not be read."""
-        self._seen = []
+        self._seen, self._disks_s = [], []
 
         def watch(over: threading.Event) -> None:
             while not over.is_set():
@@ -51,7 +52,11 @@ class CpuTimes:
         self.look()
 
     def look(self) -> None:
-        """Take a sample now."""
+        """Take a sample now; from any thread."""
+        with self._looking:
+            self._look()
+
+    def _look(self) -> None:
         nodes = [self._node(number) for number in range(len(self._nodes))]
         for node in nodes:
             self._add("node", node)
@@ -60,15 +65,15 @@ class CpuTimes:
                 self._add("client", process)
         times = psutil.cpu_times()
         shared = [sum(getattr(times, name, 0.0) for name in names) for names in (_PROCESSES, _INTERRUPTS, ("steal",))]
-        row = (self._total_s["node"], self._total_s["client"], *shared, _disk_busy_s(), _wire_bytes())
+        row = (self._total_s["node"], self._total_s["client"], *shared, _wire_bytes())
+        self._disks_s.append(_disks_busy_s())
         self._seen.append((time.perf_counter(), *row))
 
     def _node(self, number: int) -> psutil.Process | None:
         """Return a node's process, which is another one after a restart; None while it does not run."""
         known = self._nodes[number]
         if known is None or not known.is_running():
-            with suppress(LaboratoryError):
-                known = self._nodes[number] = self._cluster.node_process(number + 1)
+            known = self._nodes[number] = self._cluster.running(number + 1)
         return known
 
     def _add(self, whose: str, process: psutil.Process | None) -> None:
@@ -90,14 +95,23 @@ class CpuTimes:
         """
         seen = np.array(self._seen)
         ends = [np.interp([from_s, to_s], seen[:, 0], column) for column in seen.T[1:]]
-        nodes, client, processes, interrupts, steal, disk_s, wire = (float(after - before) for before, after in ends)
+        nodes, client, processes, interrupts, steal, wire = (float(after - before) for before, after in ends)
         busy = processes + interrupts
         all_s = (to_s - from_s) * (psutil.cpu_count() or 1)
         return {
             "node_cpu_s": nodes, "client_cpu_s": client, "other_cpu_s": max(0.0, busy - nodes - client),
             "interrupts_s": interrupts, "busy": busy / all_s, "steal": steal / all_s,
-            "disk": disk_s / (to_s - from_s), "wire_mb_per_s": wire / 1e6 / (to_s - from_s),
+            "disk": self._busiest_disk(seen[:, 0], from_s, to_s), "wire_mb_per_s": wire / 1e6 / (to_s - from_s),
         }  # fmt: skip
+
+    def _busiest_disk(self, moments: np.ndarray, from_s: float, to_s: float) -> float:
+        """Return for which share of the time the disk that was busiest then had requests."""
+        shares = []
+        for name in self._disks_s[0]:
+            column = [disks.get(name, math.nan) for disks in self._disks_s[: len(moments)]]
+            before, after = np.interp([from_s, to_s], moments, column)
+            shares.append(float(after - before) / (to_s - from_s))
+        return max(shares, default=math.nan)
 
     def columns(self, from_s: float, to_s: float) -> dict[str, float]:
         """Columns of a cell: what others took of the machine between two moments, its load now, its clock if known."""
@@ -112,11 +126,10 @@ class CpuTimes:
         }
 
 
-def _disk_busy_s() -> float:
-    """For how many seconds the busiest disk has had requests; NaN where the system does not say."""
+def _disks_busy_s() -> dict[str, float]:
+    """For how many seconds each disk has had requests so far; none where the system does not say."""
     disks = psutil.disk_io_counters(perdisk=True) or {}
-    times = [getattr(disk, "busy_time", math.nan) for disk in disks.values()]
-    return max(times, default=math.nan) / 1e3
+    return {name: disk.busy_time / 1e3 for name, disk in disks.items() if hasattr(disk, "busy_time")}
 
 
 def _wire_bytes() -> float:

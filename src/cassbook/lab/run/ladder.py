@@ -77,7 +77,7 @@ class Known:
         return cls(dict(zip(places, turns["rate_per_s"], strict=True)), carried)
 
     def with_rate(self, cell: Cell) -> Cell:
-        """Return a cell at its rate, and at the share of its own that this is; the rate is NaN if nothing was measured."""
+        """Return a cell at its rate, and the share of its own that this is; the rate is NaN if nothing was measured."""
         at = cell.rate_per_s if math.isnan(cell.load_share) else cell.load_share
         rate_per_s = self.rates_per_s.get(at, math.nan)
         own = self.carried_per_s.get((cell.read_cl, cell.write_cl), math.nan)
@@ -299,7 +299,8 @@ class Ladder:
     def _trial_cell(self, pair: tuple[str, str], rate_per_s: float, arrivals: str) -> Cell:
         self._trials += 1
         one = self._settings[pair]
-        mix, levels = one.workload or mix_name(one.read_share), "+".join(pair)
+        condition = f"-{one.condition.replace('_', '-')}" if one.condition else ""
+        mix, levels = f"{one.workload or mix_name(one.read_share)}{condition}", "+".join(pair)
         return replace(
             one, cell_id=f"b{one.block}-trial{self._bench.start}.{self._trials}-{mix}-{levels}", kind=TRIAL,
             rate_per_s=rate_per_s, arrivals=arrivals, cell_group="", load_share=math.nan, own_share=math.nan,
@@ -408,6 +409,7 @@ def _second_half_per_s(measured: Measured, whole_s: float) -> list[float]:
     if turns is None:
         begun_s = steady["started_s"] - steady["started_s"].min()
         return [float((begun_s >= whole_s / 2).sum() / (whole_s / 2))]
+    assert isinstance(turns, Slices)  # noqa: S101 - closed loops alternate in slices
     later = range(len(turns.order) // 2, len(turns.order))
     done = steady["slice"].value_counts()
     variants = range(max(turns.order) + 1)

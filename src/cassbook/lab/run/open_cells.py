@@ -21,7 +21,7 @@ from cassbook.lab.run.cell import Cell, Group
 from cassbook.profile.open import OpenSection, mix_name, of_place
 from cassbook.profile.profile import Profile
 
-#: How long a trial of a rate lasts, and each setting's closed loop, next to a ladder, that shows what changed meanwhile.
+#: How long a trial of a rate lasts, and each setting's closed loop next to a ladder, which shows what changed.
 TRIAL_S, AGAIN_S = 20.0, 6.0
 #: So many trials find what a setting carries, mostly; and at most, for estimates of what is written.
 _TRIALS, MOST_TRIALS = 2.3, 6
@@ -105,16 +105,18 @@ class _Maker:
         """Yield the group of each rate: all settings, also where there is one."""
         for at in part.load_shares or part.rates_per_s or []:
             group = self._group(part, mix, at)
-            yield [
-                replace(cell, cell_group=group, condition=part.condition) for cell in self._of_settings(part, mix, at, group)
-            ]
+            cells = self._of_settings(part, mix, at, group)
+            yield [replace(cell, cell_group=group, condition=part.condition) for cell in cells]
 
     def struck(self, part: OpenSection, mix: _Mix) -> Iterator[list[Cell]]:
         """Yield, for each setting at each rate, the cells of a load under which a node is struck."""
         for at in part.load_shares or part.rates_per_s or []:
             for cell in self._of_settings(part, mix, at, self._group(part, mix, at)):
                 yield [
-                    replace(cell, cell_id=f"{cell.cell_id}-{each}", cell_group=cell.cell_id, condition=f"{part.trouble}_{each}")
+                    replace(
+                        cell, cell_id=f"{cell.cell_id}-{each}", cell_group=cell.cell_id,
+                        condition=f"{part.trouble}_{each}",
+                    )
                     for each in PARTS
                 ]  # fmt: skip
 
@@ -132,13 +134,14 @@ class _Maker:
 
     def _of_settings(self, part: OpenSection, mix: _Mix, at: float, start: str) -> list[Cell]:
         """Return a cell of each setting; the name of a group is what their identifiers start with."""
-        place = {"load_share" if part.load_shares else "rate_per_s": at}
+        share, rate_per_s = (at, math.nan) if part.load_shares else (math.nan, at)
         made = []
         for name in part.settings:
             pair = self.profile.setting(name)
-            made.append(Cell(f"{start}-{name.replace('/', '+')}", OPEN, part.most_in_flight, pair.read_cl, pair.write_cl,
-                             mix.read_share, self.block, self.block, 0, mix.workload, deployment=self.deployment,
-                             arrivals=part.arrivals, **place))  # fmt: skip
+            cell_id = f"{start}-{name.replace('/', '+')}"
+            made.append(Cell(cell_id, OPEN, part.most_in_flight, pair.read_cl, pair.write_cl, mix.read_share,
+                             self.block, self.block, 0, mix.workload, deployment=self.deployment,
+                             arrivals=part.arrivals, load_share=share, rate_per_s=rate_per_s))  # fmt: skip
         return made
 
 

@@ -105,8 +105,8 @@ class Victim:
                 self._cluster.end_node(self.node)
                 self._follow(others, window, measured_s, seen, over)
                 return
+            seen.at_s = _clock()
             with self._cluster.paused(self.node):
-                seen.at_s = _clock()
                 self._follow(others, window, measured_s, seen, over)
 
         with meanwhile(keep_time, f"node{self.node} could not be {'killed' if killed else 'suspended'}"):
@@ -141,19 +141,24 @@ def load(victim: Victim, cells: Group, bound: Bound, measured_s: float, epoch: f
 def in_parts(
     cells: Group, outcome: Outcome, samples: pa.Table, seen: Struck, epoch: float, struck: str
 ) -> Measured:
-    """Split a load into the `PARTS` of a strike: requests belong where they were due.
+    """Split a load into the `PARTS` of a strike: requests belong where they were due, and those that it met on their
+    way to it.
 
-    `seen.at_s` and the outcome's window are on `time.perf_counter`, on which the run began at `epoch`. `struck`: what
-    samples call the struck node.
+    What was `seen` and the outcome's window are on `time.perf_counter`, on which the run began at `epoch`. `struck`:
+    what samples call the struck node.
     """
     first_s, last_s = outcome.window.steady_from, outcome.window.steady_to
     bounds = [first_s, seen.at_s, min(seen.by_all_s, last_s), last_s]
     due_s = samples["intended_s"].to_numpy() + epoch
-    place = np.clip(np.searchsorted(bounds, due_s, side="right") - 1, 0, len(bounds) - 2)
+    last = PARTS.index("noticed" if seen.by_all_s < last_s else "unnoticed")
+    place = np.clip(np.searchsorted(bounds, due_s, side="right") - 1, 0, last)
+    answered_s = samples["started_s"].to_numpy() + samples["latency_us"].to_numpy() / 1e6 + epoch
+    place[(place == 0) & (due_s >= first_s) & (answered_s > seen.at_s)] = PARTS.index("unnoticed")
     asked = pc.equal(samples["coordinator"].cast(pa.string()), struck).to_numpy(zero_copy_only=False)
     place[asked & (place > 0)] = PARTS.index("asked")
     steady = (due_s >= first_s) & (due_s < last_s)
-    codes = np.where(steady, PHASES.index("steady"), np.where(due_s < first_s, PHASES.index("warmup"), PHASES.index("drain")))
+    steady_code, early, late = (PHASES.index(name) for name in ("steady", "warmup", "drain"))
+    codes = np.where(steady, steady_code, np.where(due_s < first_s, early, late))
     columns = {name: samples[name] for name in samples.column_names} | {
         "cell_id": pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int16)), [cell.cell_id for cell in cells]),
         "phase": pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8)), list(PHASES)),
@@ -165,7 +170,7 @@ def in_parts(
     outcomes = [_of_part(outcome, window, count, last=number == len(cells) - 1)
                 for number, (window, count) in enumerate(zip(windows, counts, strict=True))]
     turns = Segments(0.0, lengths, tuple(range(len(cells))), tuple(begun for begun, _ in windows))
-    alone = [[window] for window in windows[:-1]]  # the last goes on beside others, and has no processor time of its own
+    alone = [[window] for window in windows[:-1]]  # the last goes on beside others
     return Measured(outcomes, pa.table(columns).cast(SAMPLES), turns, [*alone, []])
 
 

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cassbook.lab.experiments.faults.detection import NOTICES, Notices, said
+from cassbook.lab.engine.gossip import said
+from cassbook.lab.experiments.faults.detection import NOTICES, Notices
 
 OLD = """\
 INFO  [GossipStage:1] 2026-11-24 21:32:27,130 Gossiper.java:987 - Node /127.0.0.2 has restarted, now UP
