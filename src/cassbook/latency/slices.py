@@ -60,8 +60,8 @@ def slice_statistics(
     """Statistics of every slice of a group of cells that alternated, or were measured in turn.
 
     `samples`: of the group, columns `schema.SAMPLES`; those of phase steady count. `cells`: identifiers, by variant.
-    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice, the latter also one by one. `begun_s`: when
-    each began, in seconds since the run began.
+    `order`: variant of each slice. `guard_s` and `counted_s`: of each slice, the latter also one by one. `begun_s`:
+    when each began, in seconds since the run began.
 
     Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is
     none.

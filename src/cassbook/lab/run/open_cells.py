@@ -89,7 +89,8 @@ def _mixes(profile: Profile, parts: Sequence[OpenSection]) -> list[_Mix]:
         known |= {own.name: read_share(own_shares(own)) for own in profile.workloads.own}
     shares = dict.fromkeys(share for part in parts for share in part.read_shares)
     workloads = dict.fromkeys(name for part in parts for name in part.workloads)
-    return [_Mix(mix_name(share), "", share) for share in shares] + [_Mix(name, name, known[name]) for name in workloads]
+    of_table = [_Mix(mix_name(share), "", share) for share in shares]
+    return of_table + [_Mix(name, name, known[name]) for name in workloads]
 
 
 @dataclass(frozen=True, slots=True)
