@@ -7,7 +7,9 @@ import pytest
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.schema import OPEN, without_open
 from cassbook.latency import carry_over, policies, prices, ranking, summaries, validation
-from cassbook.latency.open_results import ALONE, RATE, SHARE, carried, open_cells, open_results
+from cassbook.latency.open_results import (
+    ALONE, RATE, SHARE, by_condition, capacity_ratios, carried, open_cells, open_results,
+)  # fmt: skip
 from cassbook.latency.results import results
 from tests.helpers import open_runs
 from tests.helpers.open_runs import ALONE_US, CARRIED, mean_us
@@ -177,3 +179,21 @@ def test_slices_of_open_cells_have_no_price_and_no_predecessor(both):
 def test_responses_alone_are_the_shortest(table):
     least = table[table["measured"] == SHARE].groupby("setting")["latency_us"].min()
     assert all(least[setting] > us for setting, us in ALONE_US.items() if setting in least)
+
+
+def test_cells_with_trouble_are_a_table_of_their_own(both, table):
+    struck = both.assign(condition="kill_unnoticed", cell_id=both["cell_id"] + "-kill")
+    mixed = pd.concat([both, struck], ignore_index=True)
+    pd.testing.assert_frame_equal(open_results(mixed, 3), table)
+    of_struck = by_condition(mixed, 3)
+    assert set(of_struck["condition"]) == {"kill_unnoticed"}
+    pd.testing.assert_frame_equal(of_struck.drop(columns="condition"), table)
+    assert by_condition(both, 3).empty
+
+
+def test_what_a_setting_costs_in_capacity_is_taken_within_blocks(both):
+    found = capacity_ratios(both).set_index("setting")
+    assert set(found["base"]) == {"ONE/ONE"}
+    for setting, row in found.iterrows():
+        assert row["ratio"] == pytest.approx(CARRIED["ONE/ONE"] / CARRIED[setting])
+        assert row["high"] / row["low"] == pytest.approx(1.0)  # blocks carry more or less, all settings alike

@@ -1,7 +1,9 @@
 """Whose processor time it was: of the client and its children, and of others."""
 
+import socket
 import subprocess
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -44,3 +46,29 @@ def test_what_a_process_took_before_does_not_count():
     with cpu.watched():
         time.sleep(0.05)
     assert cpu.between(began, time.perf_counter())["client_cpu_s"] < 0.15
+
+
+def test_what_goes_over_the_loopback_and_to_the_busiest_disk(monkeypatch):
+    disks = iter([{"a": 90.0, "b": 1.0}] * 2 + [{"a": 90.0, "b": 1.5}] * 9)  # a was busy once, b is now
+    monkeypatch.setattr("cassbook.lab.run.cpu_times._disks_busy_s", lambda: next(disks))
+    cpu, sent = CpuTimes(SimpleNamespace(nodes_here=0), every_s=60.0), 4_000_000
+    with cpu.watched():
+        time.sleep(0.1)  # the watcher takes its first sample
+        began = time.perf_counter()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            with socket.create_connection(server.getsockname()) as sender, server.accept()[0] as receiver:
+                reading = threading.Thread(target=drained, args=(receiver,))
+                reading.start()
+                sender.sendall(b"x" * sent)
+                sender.shutdown(socket.SHUT_WR)
+                reading.join()
+        cpu.look()
+        ended = time.perf_counter()
+    took = cpu.between(began, ended)
+    assert took["wire_mb_per_s"] * (ended - began) == pytest.approx(sent / 1e6, rel=0.5)
+    assert took["disk"] * (ended - began) == pytest.approx(0.5, rel=0.5)  # of b alone
+
+
+def drained(connection):
+    while connection.recv(1 << 16):
+        pass
