@@ -17,10 +17,10 @@ PROFILE = {
     "name": "trouble", "title": "Trouble", "engine": "5.0.9", "seed": 4, "table": {"record_count": 600},
     "load": {"steady_s": 1.0}, "warm_up": {"cap_s": 4.0}, "cluster": {"heap_mb": 512},
     "open": [
-        PLACE | {"settings": ["1R-1W", "2R-2W"]},
+        PLACE | {"settings": ["ONE/ONE", "2R-2W"]},
         PLACE | {"settings": ["2R-2W"], "trouble": "pause"},
         PLACE | {"settings": ["2R-2W"], "trouble": "kill"},
-        PLACE | {"settings": ["1R-1W", "1R-3W"], "trouble": "dead_node"},
+        PLACE | {"settings": ["ONE/ONE", "1R-3W"], "trouble": "dead_node"},
     ],
 }  # fmt: skip
 

@@ -70,7 +70,7 @@ class Known:
         """Take it from recorded cells, columns `schema.CELLS`, of the mix and the block that a cell is `like`."""
         of_mix = (recorded["workload"] == like.workload) & (recorded["read_share"] == like.read_share)
         own = recorded[of_mix & (recorded["kind"] == OPEN) & (recorded["block"] == like.block)]
-        own = own[(own["condition"] == "") & own["rate_per_s"].notna() & (own["deployment"] == like.deployment)]
+        own = own[(own["condition"] == "") & own["rate_per_s"].notna()]
         turns = own[own["cell_group"] != ""]
         places = turns["load_share"].fillna(turns["rate_per_s"])
         carried = {(row.read_cl, row.write_cl): row.carried_per_s for row in own.itertuples() if row.carried_per_s > 0}

@@ -49,11 +49,12 @@ def test_what_a_process_took_before_does_not_count():
 
 
 def test_what_goes_over_the_loopback_and_to_the_busiest_disk(monkeypatch):
-    disks = iter([{"a": 90.0, "b": 1.0}] * 2 + [{"a": 90.0, "b": 1.5}] * 9)  # a was busy once, b is now
+    disks = iter([{"a": 90.0, "b": 1.0}] * 3 + [{"a": 90.0, "b": 1.5}] * 9)  # a was busy once, b is now
     monkeypatch.setattr("cassbook.lab.run.cpu_times._disks_busy_s", lambda: next(disks))
     cpu, sent = CpuTimes(SimpleNamespace(nodes_here=0), every_s=60.0), 4_000_000
     with cpu.watched():
         time.sleep(0.1)  # the watcher takes its first sample
+        cpu.look()
         began = time.perf_counter()
         with socket.create_server(("127.0.0.1", 0)) as server:
             with socket.create_connection(server.getsockname()) as sender, server.accept()[0] as receiver:
