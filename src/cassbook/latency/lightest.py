@@ -8,7 +8,8 @@ with as many servers as there are processors (M/M/k); or as a calibrated network
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -83,13 +84,15 @@ def predictions(
         )
     rows = []
     for key, group in cells.groupby(_KEYS, sort=False):
-        by_share = group.set_index("at").sort_index()
-        first = by_share.index.min() if lightest is None else lightest
-        if first not in by_share.index or not by_share.loc[first, "busy_share"] > 0:
+        cells_of = {float(cell["at"]): cell for cell in group.sort_values("at").to_dict("records")}
+        first = min(cells_of) if lightest is None else lightest
+        if first not in cells_of or not cells_of[first]["busy_share"] > 0:
             continue
-        known = by_share.loc[first]
+        known = cells_of[first]
         capacity_per_s = known["rate_per_s"] / known["busy_share"]
-        for at, cell in by_share[by_share.index > first].iterrows():
+        for at, cell in cells_of.items():
+            if at <= first:
+                continue
             rate_per_s = cell["rate_per_s"]
             for method, predicted_us in _each(known, rate_per_s, capacity_per_s, processors, key, network).items():
                 rows.append(
@@ -104,7 +107,7 @@ def predictions(
 
 
 def _each(
-    known: pd.Series, rate_per_s: float, capacity_per_s: float, processors: int, key: tuple[object, ...],
+    known: Mapping[Any, Any], rate_per_s: float, capacity_per_s: float, processors: int, key: tuple[object, ...],
     network: AskNetwork | None,
 ) -> dict[str, float]:  # fmt: skip
     first_per_s, first_us = float(known["rate_per_s"]), float(known["response_us"])
@@ -147,4 +150,5 @@ def off(table: pd.DataFrame) -> pd.Series:
     `table`: from `predictions`. Indexed by at and method; infinite predictions make it infinite.
     """
     logs: Floats = np.abs(np.log(table["ratio"].to_numpy(dtype=float)))
-    return np.exp(pd.Series(logs, table.index).groupby([table["at"], table["method"]]).mean())
+    mean = pd.Series(logs, table.index).groupby([table["at"], table["method"]]).mean()
+    return pd.Series(np.exp(mean.to_numpy()), mean.index)

@@ -8,7 +8,14 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.schema import OPEN, without_open
 from cassbook.latency import carry_over, policies, prices, ranking, summaries, validation
 from cassbook.latency.open_results import (
-    ALONE, RATE, SHARE, by_condition, capacity_ratios, carried, open_cells, open_results,
+    ALONE,
+    RATE,
+    SHARE,
+    by_condition,
+    capacity_ratios,
+    carried,
+    open_cells,
+    open_results,
 )  # fmt: skip
 from cassbook.latency.results import results
 from tests.helpers import open_runs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import resources
 from typing import Any
@@ -14,7 +14,7 @@ from IPython.display import HTML
 from jinja2 import Template
 
 from cassbook.book import palette
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import OPEN
 from cassbook.latency import capacity
@@ -63,6 +63,8 @@ def data(run: RecordedRun) -> dict[str, Any]:
     """Return what the picture draws, by mix, trouble and setting; numbers are those of `OpenLoads.advise`."""
     opened = run.statistics[run.statistics["kind"] == OPEN]
     replicas = replication(run)
+    if replicas is None:
+        raise LackingError(f"{run.name}: does not say how many replicas a row has; only runs of a profile do")
     troubles = [name for name in TROUBLES if (opened["condition"] == name).any()]
     by_mix: dict[Mix, dict[str, Any]] = {}
     for trouble in troubles:
@@ -149,9 +151,7 @@ def _capacities(cells: pd.DataFrame, bound_ms: float, by: str, name: str) -> dic
     return {(one.read_cl, one.write_cl): one for one in found}
 
 
-def _verdicts(
-    choice: OpenChoice, caps: dict[float, dict[tuple[str, str], capacity.Capacity]]
-) -> list[list[Any]]:
+def _verdicts(choice: OpenChoice, caps: Mapping[int, dict[tuple[str, str], capacity.Capacity]]) -> list[list[Any]]:
     """Return, by bound, what the setting does at the load, and how many times the load it goes on to."""
     levels = choice.setting.read_cl, choice.setting.write_cl
     found = []

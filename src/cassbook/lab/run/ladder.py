@@ -73,7 +73,9 @@ class Known:
         own = own[(own["condition"] == "") & own["rate_per_s"].notna()]
         turns = own[own["cell_group"] != ""]
         places = turns["load_share"].fillna(turns["rate_per_s"])
-        carried = {(row.read_cl, row.write_cl): row.carried_per_s for row in own.itertuples() if row.carried_per_s > 0}
+        known = own[own["carried_per_s"] > 0]
+        pairs = zip(known["read_cl"].astype(str), known["write_cl"].astype(str), strict=True)
+        carried = dict(zip(pairs, known["carried_per_s"].astype(float), strict=True))
         return cls(dict(zip(places, turns["rate_per_s"], strict=True)), carried)
 
     def with_rate(self, cell: Cell) -> Cell:

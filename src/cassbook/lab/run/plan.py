@@ -81,9 +81,7 @@ def _block(profile: Profile, block: int) -> list[Cell]:
     names = list(profile.distance.deployments)
     order = np.random.default_rng([profile.seed, block, 2]).permutation(len(names))
     return [
-        cell
-        for place in order
-        for cell in _at_distance(profile, block, [profile.seed, block, 3, place], names[place])
+        cell for place in order for cell in _at_distance(profile, block, [profile.seed, block, 3, place], names[place])
     ]
 
 

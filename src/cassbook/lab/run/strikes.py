@@ -138,9 +138,7 @@ def load(victim: Victim, cells: Group, bound: Bound, measured_s: float, epoch: f
     return of
 
 
-def in_parts(
-    cells: Group, outcome: Outcome, samples: pa.Table, seen: Struck, epoch: float, struck: str
-) -> Measured:
+def in_parts(cells: Group, outcome: Outcome, samples: pa.Table, seen: Struck, epoch: float, struck: str) -> Measured:
     """Split a load into the `PARTS` of a strike: requests belong where they were due, and those that it met on their
     way to it.
 
@@ -167,8 +165,10 @@ def in_parts(
     windows = [*pairwise(bounds), (seen.at_s, last_s)]
     lengths = tuple(ended - begun for begun, ended in windows)
     counts = [int(np.count_nonzero(steady & (place == number))) for number in range(len(cells))]
-    outcomes = [_of_part(outcome, window, count, last=number == len(cells) - 1)
-                for number, (window, count) in enumerate(zip(windows, counts, strict=True))]
+    outcomes = [
+        _of_part(outcome, window, count, last=number == len(cells) - 1)
+        for number, (window, count) in enumerate(zip(windows, counts, strict=True))
+    ]
     turns = Segments(0.0, lengths, tuple(range(len(cells))), tuple(begun for begun, _ in windows))
     alone = [[window] for window in windows[:-1]]  # the last goes on beside others
     return Measured(outcomes, pa.table(columns).cast(SAMPLES), turns, [*alone, []])

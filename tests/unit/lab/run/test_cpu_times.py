@@ -56,18 +56,24 @@ def test_what_goes_over_the_loopback_and_to_the_busiest_disk(monkeypatch):
         time.sleep(0.1)  # the watcher takes its first sample
         cpu.look()
         began = time.perf_counter()
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            with socket.create_connection(server.getsockname()) as sender, server.accept()[0] as receiver:
-                reading = threading.Thread(target=drained, args=(receiver,))
-                reading.start()
-                sender.sendall(b"x" * sent)
-                sender.shutdown(socket.SHUT_WR)
-                reading.join()
+        sender, receiver = loopback_pair()
+        with sender, receiver:
+            reading = threading.Thread(target=drained, args=(receiver,))
+            reading.start()
+            sender.sendall(b"x" * sent)
+            sender.shutdown(socket.SHUT_WR)
+            reading.join()
         cpu.look()
         ended = time.perf_counter()
     took = cpu.between(began, ended)
     assert took["wire_mb_per_s"] * (ended - began) == pytest.approx(sent / 1e6, rel=0.5)
     assert took["disk"] * (ended - began) == pytest.approx(0.5, rel=0.5)  # of b alone
+
+
+def loopback_pair():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        sender = socket.create_connection(server.getsockname())
+        return sender, server.accept()[0]
 
 
 def drained(connection):
