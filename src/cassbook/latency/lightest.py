@@ -21,7 +21,7 @@ from cassbook.core.types import Floats
 from cassbook.latency.open_results import MIX, SHARE, open_cells
 
 LINE, QUEUE, NETWORK = "1/(1 - u)", "M/M/k", "network"
-#: Mean response time in ms of a setting ('ONE/ALL') at a share of reads and a rate; NaN where it carries less.
+#: Mean response time in ms of a setting ('ONE/ALL') at a share of reads and of its own capacity; NaN from 1 on.
 AskNetwork = Callable[[str, float, float], float]
 _KEYS = [*MIX, "setting", "block"]
 
@@ -120,7 +120,7 @@ def _each(
     if network is not None:
         of = dict(zip(_KEYS, key, strict=True))
         setting, read_share = str(of["setting"]), float(str(of["read_share"]))
-        asked = [network(setting, read_share, rate) * 1e3 for rate in (rate_per_s, first_per_s)]
+        asked = [network(setting, read_share, rate / capacity_per_s) * 1e3 for rate in (rate_per_s, first_per_s)]
         found[NETWORK] = first_us + asked[0] - asked[1]
     return found
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark
+from cassbook.core.schema import CLIENT_MARKS, OPEN, TRIAL, Mark
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import estimate_into, survived
@@ -96,9 +96,7 @@ def open_results(statistics: pd.DataFrame, replication_factor: int | None = None
     alone = keys["place"] == 1
     keys["first"], keys["then"] = keys["at"].mask(alone), keys["at"].where(alone)
     ordered = keys.sort_values([*MIX, "place", "first", "strength", "then"], kind="stable").index
-    for mix, of_mix in cells.groupby(MIX, sort=False):
-        table = _with_ratios(table, of_mix, mix)
-    return table.loc[ordered].reset_index(drop=True)
+    return _with_ratios(table, cells).loc[ordered].reset_index(drop=True)
 
 
 def by_condition(statistics: pd.DataFrame, replication_factor: int | None = None) -> pd.DataFrame:
@@ -122,16 +120,95 @@ def capacity_ratios(statistics: pd.DataFrame) -> pd.DataFrame:
 
     Columns: `MIX`, setting, base, blocks, ratio, low, high.
     """
-    rows, columns = [], [*MIX, "setting", "base", "blocks", "ratio", "low", "high"]
-    for mix, of_mix in open_cells(statistics).groupby(MIX, sort=False):
+    return _over_blocks(capacity_by_block(statistics), [*MIX, "setting"])
+
+
+def capacity_by_block(statistics: pd.DataFrame) -> pd.DataFrame:
+    """Return the ratios behind `capacity_ratios`. Columns: `MIX`, setting, base, block, ratio."""
+    cells = open_cells(statistics)
+    return _by_block(cells[cells["carried_per_s"] > 0], "carried_per_s", [], inverse=True)
+
+
+def waiting_by_block(statistics: pd.DataFrame, figure: str = "p50") -> pd.DataFrame:
+    """Return response times over those of the base at the same arrivals, block by block.
+
+    `figure`: one of `percentiles.FIGURES`. Columns: `MIX`, measured, at, setting, base, block, ratio.
+    """
+    cells = open_cells(statistics)
+    return _by_block(cells[cells["measured"] != ALONE], percentiles.response_column(figure), PLACE)
+
+
+def _by_block(cells: pd.DataFrame, column: str, place: list[str], inverse: bool = False) -> pd.DataFrame:
+    """Each setting's figure over the base's, or the `inverse`, in every block and at every place that has both."""
+    parts = []
+    for mix, of_mix in cells.groupby(MIX, sort=False):
         base = base_of(of_mix)
-        by_block = of_mix.pivot_table("carried_per_s", "block", "setting")
-        for setting in sorted(by_block.columns.drop(base, errors="ignore"), key=strength):
-            ratios = (by_block[base] / by_block[setting]).dropna() if base in by_block else pd.Series(dtype=float)
-            if len(ratios):
-                found = Estimate.ratio(ratios)
-                rows.append((*mix, setting, base, len(ratios), found.value, found.low, found.high))
-    return pd.DataFrame(rows, columns=columns)
+        wide = of_mix.pivot_table(column, [*place, "block"], "setting")
+        if base not in wide:
+            continue
+        ratios = wide.rdiv(wide[base], axis=0) if inverse else wide.div(wide[base], axis=0)
+        long = ratios.drop(columns=base).melt(ignore_index=False, value_name="ratio").dropna().reset_index()
+        parts.append(long.assign(**dict(zip(MIX, mix, strict=True)), base=base))
+    columns = [*MIX, *place, "setting", "base", "block", "ratio"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def _over_blocks(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Geometric means of ratios over blocks, with bounds, by what `keys` says; settings from weak to strong."""
+    rows = []
+    for key, group in table.groupby([*keys, "base"], sort=False):
+        found = Estimate.ratio(group["ratio"])
+        rows.append((*key, len(group), found.value, found.low, found.high))
+    made = pd.DataFrame(rows, columns=[*keys, "base", "blocks", "ratio", "low", "high"])
+    places = [key for key in keys if key != "setting"]
+    ordered = made.assign(strength=made["setting"].map(strength)).groupby(places, sort=False, group_keys=False)
+    order = [k for _, part in ordered for k in part.sort_values("strength", kind="stable").index]
+    return made.loc[order].reset_index(drop=True)
+
+
+def closed_by_block(cells: pd.DataFrame, slices: pd.DataFrame, condition: str = "") -> pd.DataFrame:
+    """Return what closed loops next to a ladder got done: the base's throughput over each setting's, by block.
+
+    `cells`: columns `schema.CELLS`. `slices`: from `slices.slice_statistics`; guards are not in them.
+
+    Columns as of `capacity_by_block`.
+    """
+    loops = cells[(cells["kind"] == TRIAL) & (cells["arrivals"] == "") & (cells["condition"] == condition)]
+    done = slices.groupby("cell_id")[["n_ok", "counted_s"]].sum()
+    per_s = loops["cell_id"].map(done["n_ok"] / done["counted_s"])
+    setting = loops["read_cl"].astype(str) + "/" + loops["write_cl"].astype(str)
+    measured = loops.assign(setting=setting, measured=SHARE, at=np.nan, per_s=per_s, response_p50_us=1 / per_s)
+    return _by_block(measured[per_s > 0], "per_s", [], inverse=True)
+
+
+def changes(statistics: pd.DataFrame, cells: pd.DataFrame, slices: pd.DataFrame, condition: str) -> pd.DataFrame:
+    """Return how a condition changes what settings cost: prices with it over those without, within blocks.
+
+    `statistics`: from `cells.cell_statistics`. `cells`, `slices`: as in `closed_by_block`. `condition`: as cells have
+    it, such as `own_processor`, with a search for what is carried of its own.
+
+    Columns: `MIX`, price ('closed' and 'capacity', or a figure of `COMPARED` for waiting), at (NaN but for waiting),
+    setting, base, blocks; without, with and change, each with bounds (without_low and so on).
+    """
+    arms = [statistics[statistics["condition"] == which].assign(condition="") for which in ("", condition)]
+    pairs = {
+        "closed": [closed_by_block(cells, slices, which) for which in ("", condition)],
+        "capacity": [capacity_by_block(arm) for arm in arms],
+        **{figure: [waiting_by_block(arm, figure) for arm in arms] for figure in COMPARED},
+    }
+    rows, keys = [], [*MIX, "at", "setting", "base"]
+    for price, pair in pairs.items():
+        without, with_it = (table if "at" in table else table.assign(at=np.nan) for table in pair)
+        both = without.merge(with_it, on=[*keys, "block"], suffixes=("_without", "_with"))
+        for key, group in both.groupby(keys, sort=False, dropna=False):
+            row = dict(zip(keys, key, strict=True)) | {"price": price, "blocks": len(group)}
+            ratios = {"without": group["ratio_without"], "with": group["ratio_with"]}
+            for name, values in (ratios | {"change": ratios["with"] / ratios["without"]}).items():
+                found = Estimate.ratio(values)
+                row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+            rows.append(row)
+    bounded = [f"{name}{side}" for name in ("without", "with", "change") for side in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=[*MIX, "price", "at", "setting", "base", "blocks", *bounded])
 
 
 def strength(setting: str) -> str:
@@ -201,22 +278,14 @@ def _columns() -> list[str]:
     ]  # fmt: skip
 
 
-def _with_ratios(table: pd.DataFrame, cells: pd.DataFrame, mix: tuple[Any, ...]) -> pd.DataFrame:
-    """Put in the ratios of one mix's settings to its base: at the same arrivals, block by block."""
-    together = cells[cells["measured"] != ALONE]
-    of_mix = (table[MIX] == pd.Series(mix, MIX)).all(axis=1) & (table["measured"] != ALONE)
+def _with_ratios(table: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Put in the ratios of settings to the base of their mix: at the same arrivals, block by block."""
+    together, keys = cells[cells["measured"] != ALONE], [*MIX, *PLACE, "setting"]
     for name in COMPARED:
-        column = percentiles.response_column(name)
-        wide = together.pivot_table(column, [*PLACE, "block"], "setting", dropna=False)
-        for place, row in table[of_mix].iterrows():
-            if row["setting"] == row["base"] or row["base"] not in wide or np.isnan(row[percentiles.COLUMNS[name]]):
-                continue
-            blocks = wide.loc[row["measured"], row["at"]]
-            ratios = (blocks[row["setting"]] / blocks[row["base"]]).dropna()
-            if len(ratios):
-                estimate = Estimate.ratio(ratios)
-                values = [estimate.value, estimate.low, estimate.high]
-                table.loc[place, [f"ratio_{name}{side}" for side in ("", "_low", "_high")]] = values
+        found = _over_blocks(_by_block(together, percentiles.response_column(name), PLACE), keys)
+        ratios = table[[*keys, "base"]].merge(found, "left", [*keys, "base"])[["ratio", "low", "high"]]
+        columns, figure = [f"ratio_{name}{side}" for side in ("", "_low", "_high")], percentiles.COLUMNS[name]
+        table[columns] = ratios.where(table[figure].notna()).to_numpy(float)
     return table
 
 

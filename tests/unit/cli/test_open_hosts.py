@@ -99,7 +99,7 @@ def test_a_person_reads_what_is_asked_of_the_cluster(load, run):
     assert open_load(load(None)) == []
     assert open_load(careful(load(RATES | {"rates_per_s": [700]}), find_capacity=True)) == [
         "open arrivals: at 700 requests a second, in rising order; a mix ends at 1% failed requests",
-        "warm-ups: closed loops of at most 5 s, in each block and before each mix",
+        "warm-ups: closed loops of at most 5 s in each block, and of at most 25 s before each mix",
         "--find-capacity: each setting is loaded until it carries no more, before the rates and after",
     ]
 

@@ -49,7 +49,7 @@ def test_a_queue_with_two_servers_is_predicted_exactly_by_its_own_law():
 
 def test_the_line_is_exact_for_one_shared_server_and_the_network_is_shifted_to_the_lightest():
     made = cells(lambda rate, block: 200.0 * block / (1 - rate / CAPACITY))
-    found = predictions(made, 2, network=lambda setting, reads, rate: 0.2 / (1 - rate / CAPACITY))
+    found = predictions(made, 2, network=lambda setting, reads, share: 0.2 / (1 - share))
     assert off(found)[:, LINE].to_numpy() == pytest.approx(1.0)
     network = found[(found["method"] == NETWORK) & (found["block"] == 1)]
     assert network["ratio"].to_numpy() == pytest.approx(1.0)

@@ -12,10 +12,14 @@ from cassbook.latency.open_results import (
     RATE,
     SHARE,
     by_condition,
+    capacity_by_block,
     capacity_ratios,
     carried,
+    changes,
+    closed_by_block,
     open_cells,
     open_results,
+    waiting_by_block,
 )  # fmt: skip
 from cassbook.latency.results import results
 from tests.helpers import open_runs
@@ -204,3 +208,58 @@ def test_what_a_setting_costs_in_capacity_is_taken_within_blocks(both):
     for setting, row in found.iterrows():
         assert row["ratio"] == pytest.approx(CARRIED["ONE/ONE"] / CARRIED[setting])
         assert row["high"] / row["low"] == pytest.approx(1.0)  # blocks carry more or less, all settings alike
+
+
+def test_prices_by_block_are_what_the_tables_average(both, table):
+    by_block = waiting_by_block(both, "p99").query("measured == 'share' and at == 0.4 and setting == 'ONE/ALL'")
+    assert list(by_block["block"]) == [1, 2, 3]
+    assert np.exp(np.log(by_block["ratio"]).mean()) == pytest.approx(row_of(table, "ONE/ALL", 0.4)["ratio_p99"])
+    assert set(capacity_by_block(both)["setting"]) == set(CARRIED) - {"ONE/ONE"}
+
+
+def loops(per_s, condition="", block=1):
+    """Closed loops next to a ladder, as cells, and the two slices that each had."""
+    cells = pd.DataFrame([
+        {"cell_id": f"b{block}-{condition}-{setting}", "kind": "trial", "arrivals": "", "condition": condition,
+         "read_cl": setting.split("/")[0], "write_cl": setting.split("/")[1], "engine": "5.0.9", "deployment": "",
+         "workload": "", "read_share": 0.5, "block": block, "operations": 9e9, "measured_s": 6.0}
+        for setting in per_s
+    ])  # fmt: skip
+    rates = np.repeat(list(per_s.values()), 2)
+    ids = np.repeat(cells["cell_id"].to_numpy(), 2)
+    return cells, pd.DataFrame({"cell_id": ids, "n_ok": rates * 3.0, "counted_s": 3.0})
+
+
+def both_of(*parts):
+    return tuple(pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True))
+
+
+def test_closed_loops_have_a_price_of_their_own_without_what_a_guard_kept_out():
+    cells, slices = both_of(
+        loops({"ONE/ONE": 3000, "ALL/ALL": 1000}), loops({"ONE/ONE": 9e9, "ALL/ALL": 1}, "warm_up")
+    )
+    (row,) = closed_by_block(cells, slices).to_dict("records")
+    assert (row["setting"], row["base"], row["ratio"]) == ("ALL/ALL", "ONE/ONE", pytest.approx(3.0))
+    assert closed_by_block(cells.iloc[:0], slices).empty
+
+
+def test_what_other_processors_change_is_a_ratio_of_prices_within_blocks(both):
+    """With a processor each, waiting is as before and what ONE carries is half: so is the price in capacity."""
+    own = both.assign(condition="own_processor", cell_id=both["cell_id"] + "-own")
+    weak = own["read_cl"].eq("ONE") & own["write_cl"].eq("ONE")
+    own["carried_per_s"] = own["carried_per_s"].where(~weak, own["carried_per_s"] / 2)
+    rates = {"ONE/ONE": 3000, "ONE/ALL": 1500}
+    made = both_of(*(loops(rates, condition, block) for condition in ("", "own_processor") for block in (1, 2, 3)))
+    found = changes(pd.concat([both, own]), *made, "own_processor").set_index(["price", "setting"])
+    capacity = found.loc[("capacity", "ONE/ALL")]
+    assert (capacity["without"], capacity["with"], capacity["change"]) == pytest.approx((2.0, 1.0, 0.5))
+    assert capacity["blocks"] == 3
+    assert found.loc[("closed", "ONE/ALL"), "without"] == pytest.approx(2.0)
+    waiting = found.loc[[key for key in found.index if key[0] == "p99"]]
+    assert waiting["change"].to_numpy() == pytest.approx(1.0)
+    assert set(waiting["at"]) == set(table_shares(both))
+    assert changes(both, *made, "quota_processor").empty
+
+
+def table_shares(statistics):
+    return open_cells(statistics).query("measured == 'share'")["at"].unique()

@@ -167,8 +167,8 @@ def open_load(profile: Profile) -> list[str]:
     beyond = "" if part.find_capacity else ", never above"
     bound = "" if part.bound_ms is None else f", or at a p99 above {open_cells.MOST_BOUNDS * part.bound_ms:g} ms"
     ends = f"a mix ends at {open_cells.MOST_FAILED:.0%} failed requests{bound}"
-    lasting = f"at most {profile.warm_up.cap_s:g} s"
-    warm_ups = f"closed loops of {lasting}, in each block and before each mix"
+    lasting, of_mix = f"at most {profile.warm_up.cap_s:g} s", f"{open_cells.most_warm_up_s(profile, part):g} s"
+    warm_ups = f"closed loops of {lasting} in each block, and of at most {of_mix} before each mix"
     if profile.rates_bound:
         warm_ups = f"{lasting} before each mix, at the lowest of these rates"
     lines = [f"open arrivals: {rates}, in rising order{beyond}; {ends}", f"warm-ups: {warm_ups}"]

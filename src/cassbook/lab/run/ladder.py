@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from cassbook.core.balanced_order import balanced_order
 from cassbook.core.schema import OPEN, TRIAL, Mark
+from cassbook.core.words import counted
 from cassbook.lab.load.arrivals import Arrivals
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.slices import Alternation, Slices
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, During
-from cassbook.lab.run.open_cells import AGAIN_S, MOST_BOUNDS, MOST_FAILED, MOST_TRIALS, TRIAL_S, rounds
+from cassbook.lab.run.open_cells import AGAIN_S, MOST_BOUNDS, MOST_FAILED, MOST_ROUNDS, MOST_TRIALS, TRIAL_S, rounds
 from cassbook.lab.run.processes import ClientProcesses
 from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns, windows_of
 from cassbook.latency.backlog import Backlog, backlog
@@ -30,11 +31,15 @@ from cassbook.latency.cell_checks import CLIENT_SHARE
 from cassbook.profile.open import OpenSection, mix_name
 
 #: Part of what a cluster answers under a growing backlog that it is tried at next, and the first step up where there is
-#: none; each further one is twice as large. A rate that is nearer to what is known to be carried is not tried.
-_BELOW, _ABOVE, _NEARER = 0.95, 1.15, 1.03
+#: none; each further one is twice as large.
+_BELOW, _ABOVE = 0.95, 1.1
+#: What a setting carries is known if the lowest rate tried that it does not carry is no more times as high as the
+#: highest that it does. A rate that is nearer to either is not tried.
+_KNOWN, _NEARER = 1.12, 1.03
+#: Rounds of a ladder's warm-up go on until no setting gets more than this part more done than in the round before.
+_SETTLED = 0.10
 #: What a setting carries has drifted if it changed by more than this.
 DRIFT = 0.10
-_MARGIN = 1.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +231,11 @@ class Ladder:
     def _warm_up(self) -> dict[tuple[str, str], float]:
         """Run every operation of the mix at every setting: what is not compiled yet would pass for a price.
 
-        Where rates are not to be exceeded, at the lowest of them. Returns what the settings got done, if all could.
+        Where rates are not to be exceeded, at the lowest of them. Else in rounds, until none gets faster; returns what
+        the settings got done in the last.
         """
         if not self._part.rates_bound:
-            return self._closed(self._bench.warm_up_s)
+            return self._settled()
         each_s = self._bench.warm_up_s / len(self._settings)
         rate_per_s = min(cell.rate_per_s for group in self._groups for cell in group)
         for pair in self._settings:
@@ -239,10 +245,21 @@ class Ladder:
             self._look_out(warm.samples, cold=True)
         return {}
 
-    def _closed(self, whole_s: float) -> dict[tuple[str, str], float]:
+    def _settled(self) -> dict[tuple[str, str], float]:
+        """Let closed loops of all settings alternate in rounds until none gets faster; return what each got done."""
+        done: dict[tuple[str, str], float] = {}
+        for number in range(1, MOST_ROUNDS + 1):
+            before, done = done, self._closed(self._bench.warm_up_s / 2, condition="warm_up")
+            if before and all(done[pair] <= (1 + _SETTLED) * per_s for pair, per_s in before.items()):
+                break
+        self._bench.log(f"block {self._first.block}, {self._what()}: warm-up over after {counted(number, 'round')}")
+        return done
+
+    def _closed(self, whole_s: float, condition: str | None = None) -> dict[tuple[str, str], float]:
         """Let closed loops of all settings alternate; return what each got done in the second half, per second."""
-        cells = [replace(self._trial_cell(pair, math.nan, ""), condition="warm_up") for pair in self._settings]
-        group = [replace(cell, cell_group=f"{cells[0].cell_id}-warm-up") for cell in cells] if len(cells) > 1 else cells
+        condition = self._first.condition if condition is None else condition
+        cells = [replace(self._trial_cell(pair, math.nan, ""), condition=condition) for pair in self._settings]
+        group = [replace(cell, cell_group=f"{cells[0].cell_id}-closed") for cell in cells] if len(cells) > 1 else cells
         lead_in_s, seed = self._part.lead_in_s, (*self._bench.seed, 0, self._trials)
         turns = Alternation(len(group), whole_s, seed, whole_s=whole_s) if len(group) > 1 else None
         bound = Bound(lead_in_s, alternation=turns) if turns else Bound(lead_in_s, whole_s)
@@ -252,22 +269,22 @@ class Ladder:
     def _find(self, pair: tuple[str, str], start_per_s: float) -> Carried:
         """Try rates until the highest that is carried is known to some percent."""
         found = Carried()
-        rate_per_s, step = start_per_s * _MARGIN, _ABOVE
+        rate_per_s, step = start_per_s, _ABOVE
         for _ in range(MOST_TRIALS):
             if not rate_per_s > 0:
                 break
             trial = self._trial(pair, round(rate_per_s, 1))
             found.note(trial)
-            if trial.carried and math.isinf(found.failing_per_s):
+            if math.isinf(found.failing_per_s):
                 rate_per_s *= step
                 step *= step
                 continue
-            if trial.carried:
+            least = float(np.nan_to_num(found.per_s))
+            if found.failing_per_s <= _KNOWN * least:
                 break
-            answered = _BELOW * min(trial.backlog.answered_per_s, trial.rate_per_s)
-            if answered < _NEARER * np.nan_to_num(found.per_s):
-                break
-            rate_per_s = answered
+            rate_per_s = 0.0 if trial.carried else _BELOW * min(trial.backlog.answered_per_s, trial.rate_per_s)
+            if not _NEARER * least < rate_per_s < found.failing_per_s / _NEARER:
+                rate_per_s = math.sqrt(least * found.failing_per_s)
         limit = "; there the client is the limit" if found.by_client else ""
         least = "at least " if math.isinf(found.failing_per_s) else ""
         self._bench.log(f"{self._name(pair)} carries {least}{found.per_s:.0f} requests a second{limit}")

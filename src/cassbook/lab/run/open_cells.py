@@ -25,6 +25,8 @@ from cassbook.profile.profile import Profile
 TRIAL_S, AGAIN_S = 20.0, 6.0
 #: So many trials find what a setting carries, mostly; and at most, for estimates of what is written.
 _TRIALS, MOST_TRIALS = 2.3, 6
+#: So many rounds of half the cap are a ladder's warm-up, mostly; and at most.
+_ROUNDS, MOST_ROUNDS = 3.0, 10
 #: On a cluster that people depend on, what ends a ladder: so many failures, or p99 over so many times the bound.
 MOST_FAILED, MOST_BOUNDS = 0.01, 10.0
 #: Between two segments all requests are answered, and a few milliseconds of samples are written.
@@ -225,7 +227,8 @@ def trial_seconds(profile: Profile, of_start: Sequence[Group]) -> list[float]:
             settings = len({(cell.read_cl, cell.write_cl) for group in ladder for cell in group})
             trials_s = settings * _TRIALS * (part.lead_in_s + TRIAL_S)
             closed_s = part.lead_in_s + settings * AGAIN_S
-            extra[0] += profile.warm_up.cap_s + (trials_s + closed_s if part.find_capacity else 0.0)
+            warm_up_s = profile.warm_up.cap_s * (1.0 if part.rates_bound else _ROUNDS / 2)
+            extra[0] += warm_up_s + (trials_s + closed_s if part.find_capacity else 0.0)
             extra[-1] += closed_s if part.find_capacity else 0.0
         found += extra
     return found
@@ -249,7 +252,12 @@ def ladder_seconds(profile: Profile, of_ladder: Sequence[Cell]) -> float:
     settings = len({(cell.read_cl, cell.write_cl) for cell in of_ladder})
     trials_s = MOST_TRIALS * (part.lead_in_s + TRIAL_S + profile.load.request_timeout_s)
     search_s = settings * (trials_s + 2 * AGAIN_S) + 2 * part.lead_in_s
-    return profile.warm_up.cap_s + (search_s if part.find_capacity else 0.0)
+    return most_warm_up_s(profile, part) + (search_s if part.find_capacity else 0.0)
+
+
+def most_warm_up_s(profile: Profile, part: OpenSection) -> float:
+    """Most seconds that the warm-up of a section's ladder takes."""
+    return profile.warm_up.cap_s * (1.0 if part.rates_bound else MOST_ROUNDS / 2)
 
 
 def _ladder(group: Group) -> tuple[str, str, float, str]:

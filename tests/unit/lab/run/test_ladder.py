@@ -11,9 +11,10 @@ from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.run import ladder as ladders_module
 from cassbook.lab.run.cell import groups, ladders
 from cassbook.lab.run.ladder import DRIFT, Carried, Ladder
-from cassbook.lab.run.open_cells import section_of
+from cassbook.lab.run.open_cells import MOST_TRIALS, section_of
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
+from cassbook.latency.backlog import Backlog
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.helpers.command import cassbook
@@ -227,8 +228,8 @@ def test_what_changed_meanwhile_is_marked_on_all_that_rests_on_it(tmp_path, monk
     profile = load_profile(str(tmp_path / "open.yaml"))
     found = {"ONE": 450.0, "QUORUM": 300.0}
     monkeypatch.setattr(Ladder, "_find", lambda self, pair, start: Carried(found[pair[0]]))
-    closed = iter([found, found, found | {"QUORUM": after}])  # the warm-up, and next to the ladder
-    monkeypatch.setattr(Ladder, "_closed", lambda self, whole_s: {(k, k): v for k, v in next(closed).items()})
+    closed = iter([found, found, found, found | {"QUORUM": after}])  # a warm-up of two rounds, and next to the ladder
+    monkeypatch.setattr(Ladder, "_closed", lambda self, *_, **__: {(k, k): v for k, v in next(closed).items()})
     bench = MadeBench(profile)
     Ladder(groups(plan(profile)[0]), bench).measure(lambda group: None)
     marks = {cell_id: columns["marks"] for cell_id, columns in bench.amended.items()}
@@ -236,3 +237,36 @@ def test_what_changed_meanwhile_is_marked_on_all_that_rests_on_it(tmp_path, monk
     assert set(map(tuple, marks.values())) == ({(Mark.DRIFT,)} if drifts else {()})  # the weakest makes every rate
     carried = pd.Series({cell_id: columns["carried_after_per_s"] for cell_id, columns in bench.amended.items()})
     assert carried[carried.index.str.endswith("ONE+ONE")].tolist() == [450.0] * 3
+
+
+@pytest.fixture
+def ladder(tmp_path):
+    (tmp_path / "open.yaml").write_text(PROFILE + "  load_shares: [0.5]\n")
+    profile = load_profile(str(tmp_path / "open.yaml"))
+    return Ladder(groups(plan(profile)[0]), MadeBench(profile))
+
+
+def test_the_warm_up_goes_on_until_no_setting_gets_faster(ladder, monkeypatch):
+    quorum = iter([100.0, 150.0, 250.0, 300.0, 310.0, 999.0])
+    monkeypatch.setattr(
+        Ladder, "_closed", lambda self, *_, **__: {("ONE", "ONE"): 450.0, ("QUORUM", "QUORUM"): next(quorum)}
+    )
+    assert ladder._settled() == {("ONE", "ONE"): 450.0, ("QUORUM", "QUORUM"): 310.0}
+    assert ladder._bench.said == ["block 1, rows: warm-up over after 5 rounds"]
+
+
+@pytest.mark.parametrize("guess", [250.0, 600.0, 900.0, 1000.0, 1050.0, 2000.0, 5000.0])
+def test_what_a_setting_carries_is_known_to_an_eighth_wherever_the_search_begins(ladder, monkeypatch, guess):
+    """A service that answers 1000 a second, whatever is asked of it, and carries a little less."""
+    asked = []
+
+    def trial(self, pair, rate_per_s):
+        asked.append(rate_per_s)
+        growth = Backlog(0.1 if rate_per_s > 980 else 0.0, 0.001, min(rate_per_s, 1000.0))
+        return ladders_module.Trial(rate_per_s, growth, 0.0, 0.1)
+
+    monkeypatch.setattr(Ladder, "_trial", trial)
+    found = ladder._find(("ONE", "ONE"), guess)
+    assert 980 / ladders_module._KNOWN <= found.per_s <= 980
+    assert found.per_s < found.failing_per_s <= ladders_module._KNOWN * found.per_s
+    assert len(asked) <= MOST_TRIALS

@@ -143,18 +143,18 @@ def test_capacity_is_forecast_before_and_after_each_ladder(made):
     extra = open_cells.trial_seconds(profile, measured)
     closed_s = 2 + 2 * open_cells.AGAIN_S
     search_s = 2 * open_cells._TRIALS * 22 + closed_s
-    assert sum(extra) == pytest.approx(4 * (10 + search_s + closed_s))
+    assert sum(extra) == pytest.approx(4 * (15 + search_s + closed_s))
     assert extra.count(0.0) == len(measured) - 2 * 4
     first = [k for k, group in enumerate(measured) if not k or mixes([*measured[k - 1], *group])[1:]]
-    assert [extra[k] for k in first] == pytest.approx([search_s + 10] * 4)
+    assert [extra[k] for k in first] == pytest.approx([search_s + 15] * 4)
     without = made(alone=True, **RATES, find_capacity=False)
-    assert sum(open_cells.trial_seconds(without, groups(opened(without)))) == 4 * 10
+    assert sum(open_cells.trial_seconds(without, groups(opened(without)))) == 4 * 15
 
 
 def test_a_ladder_with_one_group_has_both_searches(made):
     profile = made(alone=True, load_shares=[0.4], own_shares=[], read_shares=[0.5], workloads=["A", "D"])
     assert open_cells.trial_seconds(profile, groups(opened(profile))) == pytest.approx(
-        [10 + 2 * open_cells._TRIALS * 22 + 2 * (2 + 2 * open_cells.AGAIN_S)] * 3
+        [15 + 2 * open_cells._TRIALS * 22 + 2 * (2 + 2 * open_cells.AGAIN_S)] * 3
     )
 
 
