@@ -280,7 +280,7 @@ def test_what_the_server_or_a_type_refuses_is_named(bench, changes, named):
 def test_a_block_measures_the_books_example_and_d_on_tables_it_loads_first(bench, tmp_path):
     page = (project_root() / "book" / "workloads.md").read_text()
     content = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0])
-    content["load"]["steady_s"] = 3.0  # a busy machine gets 75 operations done in half a second
+    content["load"]["steady_s"] = 3.0  # at half a second a busy machine got 75 operations done
     content["workloads"] |= {"presets": ["D"], "settings": ["QUORUM/QUORUM"]}
     content["table"] = {"record_count": ROWS}
     (example,) = content["workloads"]["own"]
@@ -301,7 +301,7 @@ def test_a_block_measures_the_books_example_and_d_on_tables_it_loads_first(bench
     assert sorted(cells["workload"]) == ["D", "orders"]
     assert set(cells["kind"]) == {"workload"}
     assert (cells["errors"] == "").all()
-    assert (cells["operations"] > 60).all()  # of which each of the example's four kinds is at least a tenth
+    assert (cells["operations"] > 100).all()
     assert 1000 < bench.count("orders") <= 1000 + every["operations"].sum()
     assert ROWS < bench.count("usertable_d") < ROWS + every["operations"].sum()
     samples = pq.read_table(store.sample_path(cells.loc[cells["workload"] == "orders", "cell_id"].iloc[0]))
