@@ -30,6 +30,8 @@ from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE
 from cassbook.profile.open import OpenSection, mix_name
 
+#: Where a search begins: so many times what a setting got done in its turns among others.
+_FIRST = 1.2
 #: Part of what a cluster answers under a growing backlog that it is tried at next, and the first step up where there is
 #: none; each further one is twice as large.
 _BELOW, _ABOVE = 0.95, 1.1
@@ -269,7 +271,7 @@ class Ladder:
     def _find(self, pair: tuple[str, str], start_per_s: float) -> Carried:
         """Try rates until the highest that is carried is known to some percent."""
         found = Carried()
-        rate_per_s, step = start_per_s, _ABOVE
+        rate_per_s, step = start_per_s * _FIRST, _ABOVE
         for _ in range(MOST_TRIALS):
             if not rate_per_s > 0:
                 break
