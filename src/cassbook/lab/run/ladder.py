@@ -33,8 +33,8 @@ from cassbook.profile.open import OpenSection, mix_name
 #: Where a search begins: so many times what a setting got done in its turns among others.
 _FIRST = 1.2
 #: Part of what a cluster answers under a growing backlog that it is tried at next, and the first step up where there is
-#: none; each further one is twice as large.
-_BELOW, _ABOVE = 0.95, 1.1
+#: none; each further one is twice as large, up to the longest.
+_BELOW, _ABOVE, _LONGEST = 0.95, 1.1, 1.5
 #: What a setting carries is known if the lowest rate tried that it does not carry is no more times as high as the
 #: highest that it does. A rate that is nearer to either is not tried.
 _KNOWN, _NEARER = 1.12, 1.03
@@ -279,14 +279,14 @@ class Ladder:
             found.note(trial)
             if math.isinf(found.failing_per_s):
                 rate_per_s *= step
-                step *= step
+                step = min(step * step, _LONGEST)
                 continue
             least = float(np.nan_to_num(found.per_s))
             if found.failing_per_s <= _KNOWN * least:
                 break
             rate_per_s = 0.0 if trial.carried else _BELOW * min(trial.backlog.answered_per_s, trial.rate_per_s)
             if not _NEARER * least < rate_per_s < found.failing_per_s / _NEARER:
-                rate_per_s = math.sqrt(least * found.failing_per_s)
+                rate_per_s = min(_ABOVE * least, math.sqrt(least * found.failing_per_s))
         limit = "; there the client is the limit" if found.by_client else ""
         least = "at least " if math.isinf(found.failing_per_s) else ""
         self._bench.log(f"{self._name(pair)} carries {least}{found.per_s:.0f} requests a second{limit}")

@@ -24,7 +24,7 @@ from cassbook.profile.profile import Profile
 #: How long a trial of a rate lasts, and each setting's closed loop next to a ladder, which shows what changed.
 TRIAL_S, AGAIN_S = 20.0, 6.0
 #: So many trials find what a setting carries, mostly; and at most, for estimates of what is written.
-_TRIALS, MOST_TRIALS = 2.3, 6
+_TRIALS, MOST_TRIALS = 3.0, 8
 #: So many rounds of half the cap are a ladder's warm-up, mostly; and at most.
 _ROUNDS, MOST_ROUNDS = 3.0, 10
 #: On a cluster that people depend on, what ends a ladder: so many failures, or p99 over so many times the bound.
