@@ -34,11 +34,12 @@ pdf: environment ## the book as one PDF too; needs Chromium
 	@$(CASSBOOK) book --pdf
 
 test: environment ## the main path in minutes: unit tests, three chapters, a run on a live cluster and a page of it
-	@$(RUN) pytest -n 2 --dist loadfile --doctest-modules --nbval -m "not (live or book or slow)" src/cassbook tests $(CHAPTERS)
+	@$(RUN) pytest -n 2 --dist loadfile --doctest-modules --nbval -m "not (live or book or slow or paced)" src/cassbook tests $(CHAPTERS)
 	@$(RUN) pytest -m main_path tests/live
 
 test-rest: environment ## all other tests: the whole book in a browser, clean installations, live clusters
 	@$(RUN) pytest -n 2 --dist loadfile -m "(book or slow or live) and not main_path" tests
+	@$(RUN) pytest -m paced tests
 
 test-all: test test-rest ## both
 

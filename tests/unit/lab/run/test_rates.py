@@ -64,7 +64,7 @@ def wrong(run):
     return said + ([f"marked are {sorted(marked)}"] if marked != due else [])
 
 
-@pytest.mark.slow
+@pytest.mark.paced
 def test_the_ladder_finds_what_each_setting_carries(measured, profile):
     """Find both capacities within 5 %, though one setting carries half as much again as the other.
 
