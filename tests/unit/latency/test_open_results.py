@@ -235,9 +235,7 @@ def both_of(*parts):
 
 
 def test_closed_loops_have_a_price_of_their_own_without_what_a_guard_kept_out():
-    cells, slices = both_of(
-        loops({"ONE/ONE": 3000, "ALL/ALL": 1000}), loops({"ONE/ONE": 9e9, "ALL/ALL": 1}, "warm_up")
-    )
+    cells, slices = both_of(loops({"ONE/ONE": 3000, "ALL/ALL": 1000}), loops({"ONE/ONE": 9e9, "ALL/ALL": 1}, "warm_up"))
     (row,) = closed_by_block(cells, slices).to_dict("records")
     assert (row["setting"], row["base"], row["ratio"]) == ("ALL/ALL", "ONE/ONE", pytest.approx(3.0))
     assert closed_by_block(cells.iloc[:0], slices).empty

@@ -313,7 +313,7 @@ class Block:
         seed, warm_up_s = (self._profile.seed, first.block, 5, first.order), self._profile.warm_up.cap_s
         bench = LadderBench(
             partial(open_cells.section_of, self._profile), seed, warm_up_s, self._start.number, self._recorded,
-            self._drained_after, self._absent, self._store.amend, self._known, self._switched, self._log,
+            self._drained_after, self._absent, self._store.amend, self._known, self._before, self._switched, self._log,
         )  # fmt: skip
         Ladder(of_mix, bench).measure(done)
 
@@ -338,6 +338,9 @@ class Block:
 
     def _known(self, cell: Cell) -> Known:
         return Known.of(self._store.cells(), cell)
+
+    def _before(self, cell: Cell) -> Known:
+        return Known.before(self._store.cells(), cell)
 
     def _own_cluster(self) -> CassandraCluster:
         assert isinstance(self._cluster, CassandraCluster)  # noqa: S101 - others are refused trouble: `conditions`

@@ -30,8 +30,9 @@ from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE
 from cassbook.profile.open import OpenSection, mix_name
 
-#: Where a search begins: so many times what a setting got done in its turns among others.
-_FIRST = 1.2
+#: Where a search begins: so many times what the setting carried in the block before, between what it carried and what
+#: it did not; in a first block so many times what it got done in its turns among others.
+_AFTER, _FIRST = 1.06, 1.2
 #: Part of what a cluster answers under a growing backlog that it is tried at next, and the first step up where there is
 #: none; each further one is twice as large, up to the longest.
 _BELOW, _ABOVE, _LONGEST = 0.95, 1.1, 1.5
@@ -76,6 +77,8 @@ class Known:
     def of(cls, recorded: pd.DataFrame, like: Cell) -> Self:
         """Take it from recorded cells, columns `schema.CELLS`, of the mix and the block that a cell is `like`."""
         of_mix = (recorded["workload"] == like.workload) & (recorded["read_share"] == like.read_share)
+        if like.deployment:
+            of_mix &= recorded["deployment"] == like.deployment
         own = recorded[of_mix & (recorded["kind"] == OPEN) & (recorded["block"] == like.block)]
         own = own[(own["condition"] == "") & own["rate_per_s"].notna()]
         turns = own[own["cell_group"] != ""]
@@ -84,6 +87,13 @@ class Known:
         pairs = zip(known["read_cl"].astype(str), known["write_cl"].astype(str), strict=True)
         carried = dict(zip(pairs, known["carried_per_s"].astype(float), strict=True))
         return cls(dict(zip(places, turns["rate_per_s"], strict=True)), carried)
+
+    @classmethod
+    def before(cls, recorded: pd.DataFrame, like: Cell) -> Self:
+        """What settings carried in the last block before that of a cell, of its mix and condition, if there is one."""
+        open_cells = recorded[(recorded["kind"] == OPEN) & (recorded["block"] < like.block)]
+        of_condition = open_cells[open_cells["condition"] == like.condition].assign(condition="")
+        return cls.of(of_condition, replace(like, block=int(of_condition["block"].max()) if len(of_condition) else 0))
 
     def with_rate(self, cell: Cell) -> Cell:
         """Return a cell at its rate, and the share of its own that this is; the rate is NaN if nothing was measured."""
@@ -107,6 +117,7 @@ class LadderBench:
     absent: Callable[[Cell, str], None]  # records a cell that is not measured, with the mark that says why
     amend: Callable[[dict[str, dict[str, Any]]], None]  # sets columns of recorded cells, by identifier
     known: Callable[[Cell], Known]  # what was measured of a cell's mix without trouble
+    before: Callable[[Cell], Known]  # what was measured of it in the block before
     #: Within the block nodes have the processors that a cell asks for.
     switched: Callable[[Cell], AbstractContextManager[None]]
     log: Callable[[str], None]
@@ -169,8 +180,10 @@ class Ladder:
         if self._searches and self._first.condition:  # the warm-up had other processors
             guesses = self._closed(AGAIN_S * len(self._settings))
         if self._searches:
+            before = self._bench.before(self._first).carried_per_s
             for pair in self._settings:
-                self._carried[pair] = self._find(pair, guesses[pair])
+                start_per_s = _AFTER * before[pair] if pair in before else _FIRST * guesses[pair]
+                self._carried[pair] = self._find(pair, start_per_s)
             self._closed_per_s = self._closed(AGAIN_S * len(self._settings))
         for group in self._groups:
             self._measure(group)
@@ -250,7 +263,9 @@ class Ladder:
     def _settled(self) -> dict[tuple[str, str], float]:
         """Let closed loops of all settings alternate in rounds until none gets faster; return what each got done."""
         done: dict[tuple[str, str], float] = {}
-        for number in range(1, MOST_ROUNDS + 1):
+        number = 0
+        while number < MOST_ROUNDS:
+            number += 1
             before, done = done, self._closed(self._bench.warm_up_s / 2, condition="warm_up")
             if before and all(done[pair] <= (1 + _SETTLED) * per_s for pair, per_s in before.items()):
                 break
@@ -271,7 +286,7 @@ class Ladder:
     def _find(self, pair: tuple[str, str], start_per_s: float) -> Carried:
         """Try rates until the highest that is carried is known to some percent."""
         found = Carried()
-        rate_per_s, step = start_per_s * _FIRST, _ABOVE
+        rate_per_s, step = start_per_s, _ABOVE
         for _ in range(MOST_TRIALS):
             if not rate_per_s > 0:
                 break
@@ -288,8 +303,8 @@ class Ladder:
             if not _NEARER * least < rate_per_s < found.failing_per_s / _NEARER:
                 rate_per_s = min(_ABOVE * least, math.sqrt(least * found.failing_per_s))
         limit = "; there the client is the limit" if found.by_client else ""
-        least = "at least " if math.isinf(found.failing_per_s) else ""
-        self._bench.log(f"{self._name(pair)} carries {least}{found.per_s:.0f} requests a second{limit}")
+        some = "at least " if math.isinf(found.failing_per_s) else ""
+        self._bench.log(f"{self._name(pair)} carries {some}{found.per_s:.0f} requests a second{limit}")
         return found
 
     def _look_again(self) -> None:

@@ -1,5 +1,6 @@
 """Ladders under open arrivals: what settings carry, and that those in turn show what each shows alone."""
 
+import dataclasses
 from contextlib import nullcontext
 from functools import partial
 
@@ -9,8 +10,8 @@ import pytest
 
 from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.run import ladder as ladders_module
-from cassbook.lab.run.cell import groups, ladders
-from cassbook.lab.run.ladder import DRIFT, Carried, Ladder
+from cassbook.lab.run.cell import Cell, groups, ladders
+from cassbook.lab.run.ladder import DRIFT, Carried, Known, Ladder
 from cassbook.lab.run.open_cells import MOST_TRIALS, section_of
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
@@ -218,6 +219,9 @@ class MadeBench:
     def switched(self, cell):
         return nullcontext()
 
+    def before(self, cell):
+        return Known()
+
     def log(self, line):
         self.said.append(line)
 
@@ -266,7 +270,31 @@ def test_what_a_setting_carries_is_known_to_an_eighth_wherever_the_search_begins
         return ladders_module.Trial(rate_per_s, growth, 0.0, 0.1)
 
     monkeypatch.setattr(Ladder, "_trial", trial)
-    found = ladder._find(("ONE", "ONE"), guess)
+    found = ladder._find(("ONE", "ONE"), 1.2 * guess)
     assert 980 / ladders_module._KNOWN <= found.per_s <= 980
     assert found.per_s < found.failing_per_s <= ladders_module._KNOWN * found.per_s
     assert len(asked) <= MOST_TRIALS
+
+
+def test_a_search_begins_at_what_the_block_before_carried(ladder, monkeypatch):
+    known = {("ONE", "ONE"): 400.0}
+    monkeypatch.setattr(ladder._bench, "before", lambda cell: Known(carried_per_s=known), raising=False)
+    begun = {}
+    monkeypatch.setattr(Ladder, "_find", lambda self, pair, start: begun.setdefault(pair, start) and Carried(1.0))
+    monkeypatch.setattr(Ladder, "_closed", lambda self, *_, **__: {pair: 100.0 for pair in self._settings})
+    ladder._measure_all({pair: 100.0 for pair in ladder._settings}, lambda group: None)
+    assert begun == {("ONE", "ONE"): pytest.approx(424.0), ("QUORUM", "QUORUM"): 120.0}
+
+
+def test_what_the_block_before_carried_is_of_the_same_mix():
+    rows = [
+        (1, "open", 1.0, "", "ONE", 300.0), (2, "open", 1.0, "", "ONE", 350.0), (3, "open", 1.0, "", "ONE", 999.0),
+        (2, "open", 0.0, "", "ONE", 50.0), (2, "open", 1.0, "quota", "ONE", 70.0), (2, "trial", 1.0, "", "ONE", 80.0),
+    ]  # fmt: skip
+    names = ["block", "kind", "read_share", "condition", "read_cl", "carried_per_s"]
+    alike = {"workload": "", "write_cl": "ONE", "cell_group": "", "load_share": np.nan, "rate_per_s": 1.0}
+    recorded = pd.DataFrame(rows, columns=names).assign(**alike, deployment="")
+    like = Cell("b3-x", "open", 64, "ONE", "ONE", 1.0, 3, 3, 0)
+    assert Known.before(recorded, like).carried_per_s == {("ONE", "ONE"): 350.0}
+    assert Known.before(recorded, dataclasses.replace(like, block=1)).carried_per_s == {}
+    assert Known.before(recorded, dataclasses.replace(like, condition="quota")).carried_per_s == {("ONE", "ONE"): 70.0}
