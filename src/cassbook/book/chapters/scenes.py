@@ -122,7 +122,7 @@ def _messages(request: Any, events: pd.DataFrame, shift_ms: float, numbers: dict
     begun_ms, ended_ms = request.sent_ms + shift_ms, request.answered_ms + shift_ms
     yield Message(0, node, begun_ms, begun_ms + way_ms, writes, applies=writes)
     own = events[events["session_id"] == request.session_id]
-    if len(own):
+    if (own["node"] == node).any():  # a node that was too busy has written nothing of what it did
         for sent in _each(exchanges(own, node, numbers["addresses"])):
             at_ms = begun_ms + way_ms + sent.sent_ms
             if pd.isna(sent.back_ms):

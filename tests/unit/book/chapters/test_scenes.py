@@ -102,9 +102,10 @@ def test_the_typical_scene_is_the_one_of_median_length(results):
     assert scenes.catching_up(results) == {"late_node_ms": 150.0, "repaired": "2 of 3", "hint_s": 9.0}
 
 
-def test_a_scene_whose_trace_lacks_a_message_is_not_typical(results):
-    events = results.table("events")
-    lacking = events["session_id"].eq("w2") & events["activity"].eq("Sending MUTATION_REQ message to /127.0.1.3")
+@pytest.mark.parametrize("lost", [{"activity": "Sending MUTATION_REQ message to /127.0.1.3"}, {"node": 1}])
+def test_a_scene_whose_trace_lacks_a_message_or_its_coordinator_is_not_typical(results, lost):
+    events, (column, value) = results.table("events"), *lost.items()
+    lacking = events["session_id"].eq("w2") & events[column].eq(value)
     tables = {"requests": results.table("requests"), "events": events[~lacking]}
     results.table = tables.__getitem__
     assert scenes.typical(results, "repair").answered_ms[2] == 68.0

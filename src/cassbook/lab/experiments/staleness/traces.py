@@ -48,24 +48,24 @@ def fetch(
 def events(session: Session, ids: list[uuid.UUID]) -> list[Any]:
     """Return the events of traced requests, once all are written, named as `message_delays.EVENTS`.
 
-    Raise LaboratoryError if they do not come.
+    All replicas are asked: one that is behind lacks what the coordinator wrote. Raise LaboratoryError if they do not
+    come.
     """
     _durations(session, ids)
-    return _events(session, ids)
+    return _events(session, ids, ConsistencyLevel.ALL)
 
 
-def _events(session: Session, ids: list[uuid.UUID]) -> list[Any]:
-    select = _prepared(
-        session, "SELECT session_id, source, source_elapsed, activity FROM system_traces.events WHERE session_id = ?"
-    )
+def _events(session: Session, ids: list[uuid.UUID], level: int = ConsistencyLevel.ONE) -> list[Any]:
+    query = "SELECT session_id, source, source_elapsed, activity FROM system_traces.events WHERE session_id = ?"
+    select = _prepared(session, query, level)
     results = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
     return [row for _, result in results for row in result if row.source_elapsed is not None]
 
 
-def _prepared(session: Session, select: str) -> PreparedStatement:
+def _prepared(session: Session, select: str, level: int = ConsistencyLevel.ONE) -> PreparedStatement:
     """Prepare a query that any replica may answer; by default one of the coordinator's own data centre must."""
     prepared = session.prepare(select)
-    prepared.consistency_level = ConsistencyLevel.ONE
+    prepared.consistency_level = level
     return prepared
 
 
