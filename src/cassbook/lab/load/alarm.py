@@ -124,6 +124,8 @@ class PreciseAlarm:
 
         def stop() -> None:
             self._watcher.stop()
+            # A watcher of libev's is nothing that the collector looks into: with it the whole loop would stay for ever.
+            del self._watcher
             stopped.set()
 
         self._create_timer(0.0, stop)

@@ -1,7 +1,9 @@
 """The open loop against a stub: what became of all that was due, its slots, its draws and its alarm."""
 
+import gc
 import itertools
 import time
+import weakref
 from collections import Counter
 
 import numpy as np
@@ -212,6 +214,19 @@ def test_runs_of_one_seed_ask_the_same_at_the_same_times(nodes):
 
 
 # Alarms
+
+
+def test_a_loop_that_is_over_is_not_kept(nodes):
+    """All that its requests were would stay with it, and each collection go through that."""
+    with stub.stub(1) as (port, _):
+        to = nodes(port)
+        over = [open_loop(to, 8, Arrivals("poisson", 500, (1,)), Rows()) for _ in range(2)]
+        for loop in over:
+            loop.run(Bound(0.0, 0.2, arrivals=Arrivals("poisson", 500, (1,))), Window())
+        first, _ = map(weakref.ref, over)
+        del over, loop
+        gc.collect()
+        assert first() is None
 
 
 @pytest.fixture(params=["precise", "coarse"])
