@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
@@ -90,8 +91,8 @@ def demands(statistics: pd.DataFrame) -> pd.DataFrame:
     rows = {}
     for mix, of_mix in _with_processors(statistics).groupby(MIX, sort=False):
         base = base_of(of_mix)
-        wide = np.log(of_mix.pivot_table("node_cpu_us_per_op", ["block", "at"], "setting")).dropna()
-        by_block = np.exp(wide.groupby("block").mean())
+        wide = of_mix.pivot_table("node_cpu_us_per_op", ["block", "at"], "setting").dropna()
+        by_block = wide.groupby("block").agg(stats.gmean)
         for setting in sorted(by_block.columns, key=strength):
             if by_block.empty:
                 continue

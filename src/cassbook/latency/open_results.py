@@ -148,7 +148,7 @@ def _by_block(cells: pd.DataFrame, column: str, place: list[str], inverse: bool 
             continue
         ratios = wide.rdiv(wide[base], axis=0) if inverse else wide.div(wide[base], axis=0)
         long = ratios.drop(columns=base).melt(ignore_index=False, value_name="ratio").dropna().reset_index()
-        parts.append(long.assign(**dict(zip(MIX, mix, strict=True)), base=base))
+        parts.append(long.join(pd.DataFrame([[*mix, base]], long.index, [*MIX, "base"])))
     columns = [*MIX, *place, "setting", "base", "block", "ratio"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
@@ -175,7 +175,7 @@ def closed_by_block(cells: pd.DataFrame, slices: pd.DataFrame, condition: str = 
     """
     loops = cells[(cells["kind"] == TRIAL) & (cells["arrivals"] == "") & (cells["condition"] == condition)]
     done = slices.groupby("cell_id")[["n_ok", "counted_s"]].sum()
-    per_s = loops["cell_id"].map(done["n_ok"] / done["counted_s"])
+    per_s = loops["cell_id"].map(done["n_ok"] / done["counted_s"]).astype(float)
     setting = loops["read_cl"].astype(str) + "/" + loops["write_cl"].astype(str)
     measured = loops.assign(setting=setting, measured=SHARE, at=np.nan, per_s=per_s, response_p50_us=1 / per_s)
     return _by_block(measured[per_s > 0], "per_s", [], inverse=True)

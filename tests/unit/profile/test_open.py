@@ -1,6 +1,7 @@
 """The section `open`: what it takes, what it fills in, and what it refuses before anything starts."""
 
 import re
+from itertools import chain
 
 import pytest
 import yaml
@@ -10,7 +11,7 @@ from cassbook.core.paths import project_root
 from cassbook.core.schema import Mark
 from cassbook.lab.run.cell import groups, ladders
 from cassbook.lab.run.open_cells import PARTS, section_of
-from cassbook.lab.run.plan import plan
+from cassbook.lab.run.plan import forecast_s, plan
 from cassbook.profile.open import OpenSection
 from cassbook.profile.profile import Profile, load_profile
 
@@ -291,6 +292,13 @@ def test_the_profiles_of_the_records_load(name, engine):
     cells = [cell for block in plan(profile) for cell in block]
     assert len({cell.cell_id for cell in cells}) == len(cells)
     assert all(section_of(profile, cell) in profile.open for cell in cells)
+
+
+def test_the_records_of_the_load_take_twelve_machine_hours_at_most():
+    profiles = [load_profile("load", engine=engine) for engine in ("5.0.9", "2.1.20")]
+    hours = sum(forecast_s(profile, chain(*plan(profile))) for profile in profiles) / 3600
+    assert f"{hours:.1f} h for both versions" in (project_root() / "data" / "PLAN.md").read_text()
+    assert hours < 12
 
 
 def test_without_any_part_the_message_names_it(written, tmp_path):

@@ -45,7 +45,8 @@ class Bound:
 
     With neither, there is no steady phase: it ends when the requests run out, or when `until`, asked every few
     milliseconds with the number of operations done, says so. With an `alternation` steady load lasts for all of its
-    slices, whose lengths the loop finds out. With `arrivals` the loop is open, and ends `steady_s` after `ramp_s`.
+    slices, whose lengths the loop finds out. With `arrivals` the loop is open, and ends `steady_s` after `ramp_s`; what
+    was due by then is sent for `patience_s` longer, by default for as long again.
     """
 
     ramp_s: float = 0.0
@@ -54,6 +55,7 @@ class Bound:
     until: Callable[[int], bool] | None = None
     alternation: Alternation | None = None
     arrivals: Arrivals | None = None
+    patience_s: float | None = None
 
     @property
     def endless(self) -> bool:

@@ -67,7 +67,8 @@ class OpenLoop(ClosedLoop):
     requests; more is added to it.
 
     At a rate that is more than can be sent or answered, requests of the window are still due when it is over. They are
-    sent for as long again as the window was, and then no more: a rate that is far too high must not take for ever.
+    sent for as long again as the window was, or for the bound's patience, and then no more: a rate that is far too high
+    must not take for ever.
     Until all of the window is answered the load goes on, so that the last of it are not answered by a cluster at rest.
     """
 
@@ -131,7 +132,8 @@ class OpenLoop(ClosedLoop):
         self._alarm = alarm(self._nodes.create_timer, self._tick)
         try:
             self._nodes.create_timer(0.0, self._tick)
-            cpu_s, lag_us = self._through(window, max(bound.steady_s, _LEAST_PATIENCE_S))
+            patience_s = bound.steady_s if bound.patience_s is None else bound.patience_s
+            cpu_s, lag_us = self._through(window, max(patience_s, _LEAST_PATIENCE_S))
         finally:
             self.stopping = True
             self._alarm.close()

@@ -23,7 +23,16 @@ from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.slices import Alternation, Slices
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, During
-from cassbook.lab.run.open_cells import AGAIN_S, MOST_BOUNDS, MOST_FAILED, MOST_ROUNDS, MOST_TRIALS, TRIAL_S, rounds
+from cassbook.lab.run.open_cells import (
+    AGAIN_S,
+    MOST_BOUNDS,
+    MOST_FAILED,
+    MOST_ROUNDS,
+    MOST_TRIALS,
+    TRIAL_PATIENCE,
+    TRIAL_S,
+    rounds,
+)
 from cassbook.lab.run.processes import ClientProcesses
 from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns, windows_of
 from cassbook.latency.backlog import Backlog, backlog
@@ -346,7 +355,8 @@ class Ladder:
     def _trial(self, pair: tuple[str, str], rate_per_s: float) -> Trial:
         """See whether a setting carries a rate."""
         cell = self._trial_cell(pair, rate_per_s, self._part.arrivals)
-        load = together([cell], self._bound(rate_per_s, TRIAL_S, 1, self._trials))
+        bound = replace(self._bound(rate_per_s, TRIAL_S, 1, self._trials), patience_s=TRIAL_S * TRIAL_PATIENCE)
+        load = together([cell], bound)
         measured = self._bench.run([cell], load, self._bench.drained([cell]))
         return self._judged(rate_per_s, measured)
 

@@ -22,15 +22,20 @@ from cassbook.profile.open import OpenSection, mix_name, of_place
 from cassbook.profile.profile import Profile
 
 #: How long a trial of a rate lasts, and each setting's closed loop next to a ladder, which shows what changed.
-TRIAL_S, AGAIN_S = 20.0, 6.0
-#: So many trials find what a setting carries, mostly; and at most, for estimates of what is written.
-_TRIALS, MOST_TRIALS = 3.0, 8
+TRIAL_S, AGAIN_S = 20.0, 4.0
+#: What a trial's window leaves unanswered is sent for this part of it longer.
+TRIAL_PATIENCE = 0.25
+#: So many trials find what a setting carries, mostly, in a first block and in one that knows what the last one found;
+#: and at most, for estimates of what is written.
+_FIRST_TRIALS, _TRIALS, MOST_TRIALS = 4.5, 2.7, 8
 #: So many rounds of half the cap are a ladder's warm-up, mostly; and at most.
-_ROUNDS, MOST_ROUNDS = 3.0, 10
+_ROUNDS, MOST_ROUNDS = 3.5, 10
+#: What a trial, or a round of closed loops, takes longer than it lasts: the last is answered, its samples are written.
+_AFTER_S = 3.0
 #: On a cluster that people depend on, what ends a ladder: so many failures, or p99 over so many times the bound.
 MOST_FAILED, MOST_BOUNDS = 0.01, 10.0
 #: Between two segments all requests are answered, and a few milliseconds of samples are written.
-_BETWEEN_S = 0.5
+_BETWEEN_S = 0.3
 _OVERHEAD_S = 0.35
 #: What a cell is called that is measured in turn while a node is dead, and all others know it.
 DEAD_NODE = "dead_node"
@@ -225,9 +230,11 @@ def trial_seconds(profile: Profile, of_start: Sequence[Group]) -> list[float]:
         extra = [0.0] * len(ladder)
         if kind == OPEN and not (part := section_of(profile, ladder[0][0])).trouble:
             settings = len({(cell.read_cl, cell.write_cl) for group in ladder for cell in group})
-            trials_s = settings * _TRIALS * (part.lead_in_s + TRIAL_S)
-            closed_s = part.lead_in_s + settings * AGAIN_S
-            warm_up_s = profile.warm_up.cap_s * (1.0 if part.rates_bound else _ROUNDS / 2)
+            trials = _FIRST_TRIALS if ladder[0][0].block == 1 else _TRIALS
+            trials_s = settings * trials * (part.lead_in_s + TRIAL_S + _AFTER_S)
+            closed_s = part.lead_in_s + settings * AGAIN_S + _AFTER_S
+            cap_s = profile.warm_up.cap_s
+            warm_up_s = cap_s if part.rates_bound else _ROUNDS * (cap_s / 2 + _AFTER_S)
             extra[0] += warm_up_s + (trials_s + closed_s if part.find_capacity else 0.0)
             extra[-1] += closed_s if part.find_capacity else 0.0
         found += extra
