@@ -283,7 +283,7 @@ def test_no_page_is_wider_than_its_window(served, html, window, scheme):
     """Every page, at the width of a desk and of a hand."""
     window.emulate_media(color_scheme=scheme)
     errors, over = [], []
-    shown = {html / "book", html / "notebooks" / "analyse", html / "notebooks" / "measure"}
+    shown = {html, *(html / part for part in ("book", "book/library", "notebooks/analyse", "notebooks/measure"))}
     window.on("pageerror", lambda error: errors.append(str(error)))
     for page in sorted(path.relative_to(html) for path in html.rglob("*.html") if path.parent in shown):
         window.goto(served + str(page), wait_until="load")
