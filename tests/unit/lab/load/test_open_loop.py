@@ -136,6 +136,14 @@ def test_an_overloaded_service_answers_some_and_the_rest_was_never_sent(nodes):
     assert outcome.due.n_waited > 0.9 * outcome.due.n_due
 
 
+def test_what_was_due_is_sent_no_longer_than_the_patience(nodes):
+    """Five times as much is due as is answered: two fifths in twice the window, fewer in a second more."""
+    with stub_service(ONE=100.0) as port:
+        loop = open_loop(nodes(port), 20, Arrivals("poisson", 500.0, (5,)), Rows())
+        outcome = loop.run(Bound(0.05, 4.0, patience_s=1.0), Window())
+    assert outcome.due.n_unsent > 0.65 * outcome.due.n_due
+
+
 def test_too_few_slots_are_counted_and_what_waited_is_not_called_late(nodes):
     rows, window = Rows(), Window()
     with stub.stub(20) as (port, _):

@@ -23,6 +23,10 @@ OPEN = {
     "load_shares": [0.8, 0.4], "own_shares": [0.5], "settings": ["ONE/ONE", "QUORUM/QUORUM"],
     "read_shares": [0.5, 1.0], "workloads": ["A", "D"], "measured_s": 12, "segment_s": 5, "lead_in_s": 2, "repeats": 2,
 }  # fmt: skip
+#: Of two settings: closed loops next to a ladder, a trial, and a warm-up of rounds of half the cap.
+CLOSED_S = 2 + 2 * open_cells.AGAIN_S + open_cells._AFTER_S
+TRIAL_S = 2 + open_cells.TRIAL_S + open_cells._AFTER_S
+WARM_UP_S = open_cells._ROUNDS * (5 + open_cells._AFTER_S)
 RATES = {"load_shares": None, "own_shares": None, "rates_per_s": [2000, 500]}
 
 
@@ -130,35 +134,33 @@ def test_a_run_of_open_cells_is_resumed(made, tmp_path):
 def test_how_long_a_group_takes(made):
     profile = made()
     pair, single = (next(g for g in groups(opened(profile)) if len(g) == size) for size in (2, 1))
-    assert group_seconds(profile, pair) == pytest.approx(2 * (12 + 3 * (2 + 0.3)), abs=0.5)
-    assert group_seconds(profile, single) == pytest.approx(12 + 3 * (2 + 0.3), abs=0.5)
+    assert group_seconds(profile, pair) == pytest.approx(2 * (12 + 3 * (2 + open_cells._BETWEEN_S)), abs=0.5)
+    assert group_seconds(profile, single) == pytest.approx(12 + 3 * (2 + open_cells._BETWEEN_S), abs=0.5)
     untried = made(**RATES, find_capacity=False)
     group = groups(opened(untried))[0]
-    assert group_seconds(untried, group) == pytest.approx(2 * (12 + 3 * 2.3 + 22), abs=0.5)
+    assert group_seconds(untried, group) == pytest.approx(2 * (12 + 3 * (2 + open_cells._BETWEEN_S) + 22), abs=0.5)
 
 
 def test_capacity_is_forecast_before_and_after_each_ladder(made):
     profile = made(alone=True)
     measured = groups(opened(profile))
     extra = open_cells.trial_seconds(profile, measured)
-    warm_up_s, closed_s = 3.5 * (5 + 3), 2 + 2 * open_cells.AGAIN_S + 3
-    search_s = 2 * open_cells._FIRST_TRIALS * 25 + closed_s
-    assert sum(extra) == pytest.approx(4 * (warm_up_s + search_s + closed_s))
+    search_s = 2 * open_cells._FIRST_TRIALS * TRIAL_S + CLOSED_S
+    assert sum(extra) == pytest.approx(4 * (WARM_UP_S + search_s + CLOSED_S))
     assert extra.count(0.0) == len(measured) - 2 * 4
     first = [k for k, group in enumerate(measured) if not k or mixes([*measured[k - 1], *group])[1:]]
-    assert [extra[k] for k in first] == pytest.approx([search_s + warm_up_s] * 4)
+    assert [extra[k] for k in first] == pytest.approx([search_s + WARM_UP_S] * 4)
     later = open_cells.trial_seconds(profile, groups(opened(profile, block=2)))
-    saved_s = 2 * (open_cells._FIRST_TRIALS - open_cells._TRIALS) * 25  # it knows what the first block found
+    saved_s = 2 * (open_cells._FIRST_TRIALS - open_cells._TRIALS) * TRIAL_S  # it knows what the first block found
     assert sum(extra) - sum(later) == pytest.approx(4 * saved_s)
     without = made(alone=True, **RATES, find_capacity=False)
-    assert sum(open_cells.trial_seconds(without, groups(opened(without)))) == 4 * warm_up_s
+    assert sum(open_cells.trial_seconds(without, groups(opened(without)))) == 4 * WARM_UP_S
 
 
 def test_a_ladder_with_one_group_has_both_searches(made):
     profile = made(alone=True, load_shares=[0.4], own_shares=[], read_shares=[0.5], workloads=["A", "D"])
-    closed_s = 2 + 2 * open_cells.AGAIN_S + 3
     assert open_cells.trial_seconds(profile, groups(opened(profile))) == pytest.approx(
-        [3.5 * (5 + 3) + 2 * open_cells._FIRST_TRIALS * 25 + 2 * closed_s] * 3
+        [WARM_UP_S + 2 * open_cells._FIRST_TRIALS * TRIAL_S + 2 * CLOSED_S] * 3
     )
 
 
