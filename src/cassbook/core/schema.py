@@ -182,6 +182,7 @@ class Mark(StrEnum):
     SLOTS = "slots"  #: requests were due while all slots were taken
     NOT_CARRIED = "not_carried"  #: a trial showed that its setting does not carry the rate
     STOPPED = "stopped"  #: its ladder had ended at a lower rate
+    BEHIND = "behind"  #: replicas that no request waited for were behind when it ended
     DRIFT = "drift"  #: what its setting carries changed while its group was measured
 
 
@@ -207,6 +208,7 @@ EXPLAINED: dict[str, str] = {
     Mark.SLOTS: "more than 1 % of the requests were due while all slots were taken, so that the client held them back",
     Mark.NOT_CARRIED: "its setting does not carry the rate, as a trial showed; nothing was measured",
     Mark.STOPPED: "its ladder had ended at a lower rate, for failures or far too long responses; nothing was measured",
+    Mark.BEHIND: "replicas that no request waited for were more than half a second behind when it ended",
     Mark.DRIFT: "what its setting carries changed by more than 10 % while its group was measured",
 }
 

@@ -313,7 +313,8 @@ class Block:
         seed, warm_up_s = (self._profile.seed, first.block, 5, first.order), self._profile.warm_up.cap_s
         bench = LadderBench(
             partial(open_cells.section_of, self._profile), seed, warm_up_s, self._start.number, self._recorded,
-            self._drained_after, self._absent, self._store.amend, self._known, self._before, self._switched, self._log,
+            self._drained_after, self._behind_s, self._absent, self._store.amend, self._known, self._before,
+            self._switched, self._log,
         )  # fmt: skip
         Ladder(of_mix, bench).measure(done)
 
@@ -569,6 +570,16 @@ class Block:
 
     def _hints(self) -> int | None:
         return self._cluster.hints(self._session)
+
+    def _behind_s(self) -> float:
+        """How much longer a write at ALL through each node takes now than once nothing is left; inf if it fails."""
+        took = []
+        for _ in range(2):
+            began = time.perf_counter()
+            if self._cluster.barrier(self._session):
+                return math.inf
+            took.append(time.perf_counter() - began)
+        return took[0] - took[1]
 
     def _settle(self) -> bool:
         """Wait for writes that the last cell did not wait for, so that no cell inherits another's backlog.

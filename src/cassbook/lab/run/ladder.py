@@ -25,6 +25,7 @@ from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, During
 from cassbook.lab.run.open_cells import (
     AGAIN_S,
+    MOST_BEHIND_S,
     MOST_BOUNDS,
     MOST_FAILED,
     MOST_ROUNDS,
@@ -41,10 +42,10 @@ from cassbook.profile.open import OpenSection, mix_name
 
 #: Where a search begins: so many times what the setting carried in the block before, between what it carried and what
 #: it did not; in a first block so many times what it got done in its turns among others.
-_AFTER, _FIRST = 1.06, 1.2
-#: Part of what a cluster answers under a growing backlog that it is tried at next, and the first step up where there is
-#: none; each further one is twice as large, up to the longest.
-_BELOW, _ABOVE, _LONGEST = 0.95, 1.1, 1.5
+_AFTER, _FIRST = 1.06, 1.7
+#: Part of what a cluster answers under a growing backlog that it is tried at next, and of the rate where only replicas
+#: are behind; and the first step up where there is none: each further one is twice as large, up to the longest.
+_BELOW, _WELL_BELOW, _ABOVE, _LONGEST = 0.95, 0.8, 1.1, 1.5
 #: What a setting carries is known if the lowest rate tried that it does not carry is no more times as high as the
 #: highest that it does. A rate that is nearer to either is not tried.
 _KNOWN, _NEARER = 1.12, 1.03
@@ -123,6 +124,7 @@ class LadderBench:
     #: Runs and records a group; marks in front of those that its cells earn.
     run: Callable[[Group, Load, Sequence[str]], Measured]
     drained: Callable[[Group], list[str]]  # waits for what a group left; marks where it does not go
+    behind_s: Callable[[], float]  # how far replicas are behind right now
     absent: Callable[[Cell, str], None]  # records a cell that is not measured, with the mark that says why
     amend: Callable[[dict[str, dict[str, Any]]], None]  # sets columns of recorded cells, by identifier
     known: Callable[[Cell], Known]  # what was measured of a cell's mix without trouble
@@ -140,11 +142,23 @@ class Trial:
     backlog: Backlog
     failed_share: float
     client_share: float  # of the machine, that the client took
+    behind: bool = False  # replicas that no request waited for were behind at its end
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether clients get their answers: no trend in the backlog, and hardly a failure."""
+        return not self.backlog.grows and self.failed_share <= MOST_FAILED
 
     @property
     def carried(self) -> bool:
-        """Whether the rate is carried: no trend in the backlog, and hardly a failure."""
-        return not self.backlog.grows and self.failed_share <= MOST_FAILED
+        """Whether the rate is carried: clients get their answers, and replicas keep up."""
+        return self.keeps_up and not self.behind
+
+    @property
+    def below_per_s(self) -> float:
+        """The next rate to try, where this one is not carried."""
+        answered_per_s = min(self.backlog.answered_per_s, self.rate_per_s)
+        return _WELL_BELOW * self.rate_per_s if self.keeps_up else _BELOW * answered_per_s
 
 
 @dataclass(slots=True)
@@ -308,7 +322,7 @@ class Ladder:
             least = float(np.nan_to_num(found.per_s))
             if found.failing_per_s <= _KNOWN * least:
                 break
-            rate_per_s = 0.0 if trial.carried else _BELOW * min(trial.backlog.answered_per_s, trial.rate_per_s)
+            rate_per_s = 0.0 if trial.carried else trial.below_per_s
             if not _NEARER * least < rate_per_s < found.failing_per_s / _NEARER:
                 rate_per_s = min(_ABOVE * least, math.sqrt(least * found.failing_per_s))
         limit = "; there the client is the limit" if found.by_client else ""
@@ -356,9 +370,21 @@ class Ladder:
         """See whether a setting carries a rate."""
         cell = self._trial_cell(pair, rate_per_s, self._part.arrivals)
         bound = replace(self._bound(rate_per_s, TRIAL_S, 1, self._trials), patience_s=TRIAL_S * TRIAL_PATIENCE)
-        load = together([cell], bound)
+        load = self._watched(cell, together([cell], bound))
         measured = self._bench.run([cell], load, self._bench.drained([cell]))
         return self._judged(rate_per_s, measured)
+
+    def _watched(self, cell: Cell, load: Load) -> Load:
+        """Return a load that earns a mark if replicas that none of its writes waited for are behind at its end."""
+        if cell.read_share == 1.0 or cell.write_cl == "ALL":
+            return load
+
+        def watched(runner: Runner, path: Path) -> Measured:
+            measured = load(runner, path)
+            behind = self._bench.behind_s() > MOST_BEHIND_S
+            return replace(measured, marks=[*measured.marks, Mark.BEHIND]) if behind else measured
+
+        return watched
 
     def _judged(self, rate_per_s: float, measured: Measured) -> Trial:
         outcome, samples = measured.outcome(0), measured.samples
@@ -372,7 +398,8 @@ class Ladder:
         failed = 1 - _steady(samples, "ok") / max(due.n_due, 1)
         if not self._part.find_capacity:  # else to load the cluster fully is what was asked for
             self._look_out(samples)
-        return Trial(rate_per_s, growth, failed, outcome.client_cpu_s / TRIAL_S / (os.cpu_count() or 1))
+        client_share = outcome.client_cpu_s / TRIAL_S / (os.cpu_count() or 1)
+        return Trial(rate_per_s, growth, failed, client_share, Mark.BEHIND in measured.marks)
 
     # Rates in turn
 

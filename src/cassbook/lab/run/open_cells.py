@@ -25,6 +25,8 @@ from cassbook.profile.profile import Profile
 TRIAL_S, AGAIN_S = 20.0, 4.0
 #: What a trial's window leaves unanswered is sent for this part of it longer.
 TRIAL_PATIENCE = 0.25
+#: Replicas that are further behind at the end of a trial do not keep up: a fortieth of what arrived is still to do.
+MOST_BEHIND_S = 0.5
 #: So many trials find what a setting carries, mostly, in a first block and in one that knows what the last one found;
 #: and at most, for estimates of what is written.
 _FIRST_TRIALS, _TRIALS, MOST_TRIALS = 4.5, 2.7, 8

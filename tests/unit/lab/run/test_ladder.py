@@ -11,7 +11,7 @@ import pytest
 from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.run import ladder as ladders_module
 from cassbook.lab.run.cell import Cell, groups, ladders
-from cassbook.lab.run.ladder import DRIFT, Carried, Known, Ladder
+from cassbook.lab.run.ladder import DRIFT, Carried, Known, Ladder, Measured
 from cassbook.lab.run.open_cells import MOST_TRIALS, section_of
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
@@ -210,6 +210,9 @@ class MadeBench:
     def drained(self, group):
         return []
 
+    def behind_s(self):
+        return 0.0
+
     def absent(self, cell, mark):
         raise AssertionError(f"{cell.cell_id} is not measured: {mark}")
 
@@ -276,6 +279,31 @@ def test_what_a_setting_carries_is_known_to_an_eighth_wherever_the_search_begins
     assert len(asked) <= MOST_TRIALS
 
 
+@pytest.mark.parametrize("guess", [300.0, 600.0, 1000.0, 2000.0])
+def test_a_rate_that_replicas_do_not_keep_up_with_is_not_carried(ladder, monkeypatch, guess):
+    """Clients are answered up to 1000 a second; the replicas that they do not wait for keep up with 500."""
+
+    def trial(self, pair, rate_per_s):
+        growth = Backlog(0.1 if rate_per_s > 980 else 0.0, 0.001, min(rate_per_s, 1000.0))
+        return ladders_module.Trial(rate_per_s, growth, 0.0, 0.1, behind=rate_per_s > 500)
+
+    monkeypatch.setattr(Ladder, "_trial", trial)
+    found = ladder._find(("ONE", "ONE"), guess)
+    assert 500 / ladders_module._KNOWN <= found.per_s <= 500
+
+
+@pytest.mark.parametrize(
+    ("read_share", "write_cl", "behind_s", "behind"),
+    [(0.5, "ONE", 0.6, True), (0.5, "ONE", 0.4, False), (0.0, "QUORUM", np.inf, True), (0.0, "ALL", 9.0, False),
+     (1.0, "ONE", 9.0, False)],
+)  # fmt: skip
+def test_replicas_that_are_behind_after_a_trial_mark_it(ladder, monkeypatch, read_share, write_cl, behind_s, behind):
+    monkeypatch.setattr(ladder._bench, "behind_s", lambda: behind_s)
+    cell = Cell("b1-trial", TRIAL, 64, "ONE", write_cl, read_share, 1, 1, 0)
+    watched = ladder._watched(cell, lambda runner, path: Measured([], None, marks=[Mark.SLOTS]))
+    assert list(watched(None, None).marks) == [Mark.SLOTS, *([Mark.BEHIND] if behind else [])]
+
+
 def test_a_search_begins_at_what_the_block_before_carried(ladder, monkeypatch):
     known = {("ONE", "ONE"): 400.0}
     monkeypatch.setattr(ladder._bench, "before", lambda cell: Known(carried_per_s=known), raising=False)
@@ -283,7 +311,7 @@ def test_a_search_begins_at_what_the_block_before_carried(ladder, monkeypatch):
     monkeypatch.setattr(Ladder, "_find", lambda self, pair, start: begun.setdefault(pair, start) and Carried(1.0))
     monkeypatch.setattr(Ladder, "_closed", lambda self, *_, **__: {pair: 100.0 for pair in self._settings})
     ladder._measure_all({pair: 100.0 for pair in ladder._settings}, lambda group: None)
-    assert begun == {("ONE", "ONE"): pytest.approx(424.0), ("QUORUM", "QUORUM"): 120.0}
+    assert begun == {("ONE", "ONE"): pytest.approx(424.0), ("QUORUM", "QUORUM"): 170.0}
 
 
 def test_what_the_block_before_carried_is_of_the_same_mix():
