@@ -37,12 +37,12 @@ from cassbook.lab.run.open_cells import (
 from cassbook.lab.run.processes import ClientProcesses
 from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns, windows_of
 from cassbook.latency.backlog import Backlog, backlog
-from cassbook.latency.cell_checks import CLIENT_SHARE
+from cassbook.latency.cell_checks import CLIENT_SHARE, WAITED_SHARE
 from cassbook.profile.open import OpenSection, mix_name
 
 #: Where a search begins: so many times what the setting carried in the block before, between what it carried and what
 #: it did not; in a first block so many times what it got done in its turns among others.
-_AFTER, _FIRST = 1.06, 1.7
+_AFTER, _FIRST = 1.06, 1.5
 #: Part of what a cluster answers under a growing backlog that it is tried at next, and of the rate where only replicas
 #: are behind; and the first step up where there is none: each further one is twice as large, up to the longest.
 _BELOW, _WELL_BELOW, _ABOVE, _LONGEST = 0.95, 0.8, 1.1, 1.5
@@ -143,6 +143,7 @@ class Trial:
     failed_share: float
     client_share: float  # of the machine, that the client took
     behind: bool = False  # replicas that no request waited for were behind at its end
+    full: bool = True  # requests found no slot: a backlog that is no passing one
 
     @property
     def keeps_up(self) -> bool:
@@ -153,6 +154,11 @@ class Trial:
     def carried(self) -> bool:
         """Whether the rate is carried: clients get their answers, and replicas keep up."""
         return self.keeps_up and not self.behind
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a backlog seemed to grow, of which all requests found a slot: a moment's stall looks like that."""
+        return self.backlog.grows and not (self.full or self.behind or self.failed_share > MOST_FAILED)
 
     @property
     def below_per_s(self) -> float:
@@ -251,7 +257,7 @@ class Ladder:
             return True
         known = self._carried[self._pair(cell)]
         if not known.per_s >= cell.rate_per_s and cell.rate_per_s < known.failing_per_s:
-            known.note(self._trial(self._pair(cell), cell.rate_per_s))
+            known.note(self._tried(self._pair(cell), cell.rate_per_s))
         if known.per_s >= cell.rate_per_s:
             return True
         self._bench.log(
@@ -296,7 +302,7 @@ class Ladder:
         return done
 
     def _closed(self, whole_s: float, condition: str | None = None) -> dict[tuple[str, str], float]:
-        """Let closed loops of all settings alternate; return what each got done in the second half, per second."""
+        """Let closed loops of all settings alternate; return what each got done, per second."""
         condition = self._first.condition if condition is None else condition
         cells = [replace(self._trial_cell(pair, math.nan, ""), condition=condition) for pair in self._settings]
         group = [replace(cell, cell_group=f"{cells[0].cell_id}-closed") for cell in cells] if len(cells) > 1 else cells
@@ -304,7 +310,7 @@ class Ladder:
         turns = Alternation(len(group), whole_s, seed, whole_s=whole_s) if len(group) > 1 else None
         bound = Bound(lead_in_s, alternation=turns) if turns else Bound(lead_in_s, whole_s)
         measured = self._bench.run(group, together(group, bound), self._bench.drained(group))
-        return dict(zip(self._settings, _second_half_per_s(measured, whole_s), strict=True))
+        return dict(zip(self._settings, _done_per_s(measured, whole_s), strict=True))
 
     def _find(self, pair: tuple[str, str], start_per_s: float) -> Carried:
         """Try rates until the highest that is carried is known to some percent."""
@@ -313,7 +319,7 @@ class Ladder:
         for _ in range(MOST_TRIALS):
             if not rate_per_s > 0:
                 break
-            trial = self._trial(pair, round(rate_per_s, 1))
+            trial = self._tried(pair, round(rate_per_s, 1))
             found.note(trial)
             if math.isinf(found.failing_per_s):
                 rate_per_s *= step
@@ -322,9 +328,10 @@ class Ladder:
             least = float(np.nan_to_num(found.per_s))
             if found.failing_per_s <= _KNOWN * least:
                 break
-            rate_per_s = 0.0 if trial.carried else trial.below_per_s
+            rate_per_s, step = (0.0, step) if trial.carried else (trial.below_per_s, _ABOVE)
             if not _NEARER * least < rate_per_s < found.failing_per_s / _NEARER:
-                rate_per_s = min(_ABOVE * least, math.sqrt(least * found.failing_per_s))
+                rate_per_s = min(step * least, math.sqrt(least * found.failing_per_s))
+                step = min(step * step, _LONGEST)
         limit = "; there the client is the limit" if found.by_client else ""
         some = "at least " if math.isinf(found.failing_per_s) else ""
         self._bench.log(f"{self._name(pair)} carries {some}{found.per_s:.0f} requests a second{limit}")
@@ -366,6 +373,11 @@ class Ladder:
             threads=one.threads if arrivals else self._part.capacity_threads,
         )  # fmt: skip
 
+    def _tried(self, pair: tuple[str, str], rate_per_s: float) -> Trial:
+        """Try a rate, and where the answer is doubtful once more."""
+        trial = self._trial(pair, rate_per_s)
+        return self._trial(pair, rate_per_s) if trial.doubtful else trial
+
     def _trial(self, pair: tuple[str, str], rate_per_s: float) -> Trial:
         """See whether a setting carries a rate."""
         cell = self._trial_cell(pair, rate_per_s, self._part.arrivals)
@@ -399,7 +411,8 @@ class Ladder:
         if not self._part.find_capacity:  # else to load the cluster fully is what was asked for
             self._look_out(samples)
         client_share = outcome.client_cpu_s / TRIAL_S / (os.cpu_count() or 1)
-        return Trial(rate_per_s, growth, failed, client_share, Mark.BEHIND in measured.marks)
+        full = due.n_waited > WAITED_SHARE * due.n_due or due.n_unsent > 0
+        return Trial(rate_per_s, growth, failed, client_share, Mark.BEHIND in measured.marks, full)
 
     # Rates in turn
 
@@ -474,17 +487,14 @@ def _steady(samples: pa.Table, outcome: str) -> int:
     return int(pc.sum(pc.and_(steady, pc.equal(samples["outcome"].cast(pa.string()), outcome))).as_py() or 0)
 
 
-def _second_half_per_s(measured: Measured, whole_s: float) -> list[float]:
-    """Operations a second that each of the closed loops that alternated got done in the second half of the time."""
-    steady = measured.samples.select(["phase", "outcome", "slice", "started_s"]).to_pandas()
+def _done_per_s(measured: Measured, whole_s: float) -> list[float]:
+    """Operations a second that each of the closed loops that alternated got done in its own time."""
+    steady = measured.samples.select(["phase", "outcome", "slice"]).to_pandas()
     steady = steady[(steady["phase"] == "steady") & (steady["outcome"] == "ok")]
     turns = measured.turns
     if turns is None:
-        begun_s = steady["started_s"] - steady["started_s"].min()
-        return [float((begun_s >= whole_s / 2).sum() / (whole_s / 2))]
+        return [len(steady) / whole_s]
     assert isinstance(turns, Slices)  # noqa: S101 - closed loops alternate in slices
-    later = range(len(turns.order) // 2, len(turns.order))
-    done = steady["slice"].value_counts()
-    variants = range(max(turns.order) + 1)
-    of_variant = [[place for place in later if turns.order[place] == variant] for variant in variants]
+    done, order = steady["slice"].value_counts(), np.array(turns.order)
+    of_variant = [np.flatnonzero(order == variant) for variant in range(max(turns.order) + 1)]
     return [float(done.reindex(places, fill_value=0).sum() / (turns.counted_s * len(places))) for places in of_variant]

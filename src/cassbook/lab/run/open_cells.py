@@ -244,7 +244,7 @@ def trial_seconds(profile: Profile, of_start: Sequence[Group]) -> list[float]:
 
 
 def most_requests(profile: Profile, cell: Cell, most_per_s: float) -> float:
-    """Most requests that an open cell asks for, its trial included, at a rate that a client cannot exceed.
+    """Most requests that an open cell asks for, its two trials included, at a rate that a client cannot exceed.
 
     Arrivals go on after what counts until that is answered, at most for the time-out of a request.
     """
@@ -252,14 +252,14 @@ def most_requests(profile: Profile, cell: Cell, most_per_s: float) -> float:
     per_s = most_per_s if math.isnan(cell.rate_per_s) else min(cell.rate_per_s, most_per_s)
     after_s = profile.load.request_timeout_s
     whole_s = rounds(part) * (part.lead_in_s + after_s) + part.measured_s
-    return per_s * (whole_s + (0.0 if part.find_capacity else part.lead_in_s + TRIAL_S + after_s))
+    return per_s * (whole_s + (0.0 if part.find_capacity else 2 * (part.lead_in_s + TRIAL_S + after_s)))
 
 
 def ladder_seconds(profile: Profile, of_ladder: Sequence[Cell]) -> float:
     """Most seconds for which a ladder loads a cluster as much as it can carry: its warm-up, and its search."""
     part = section_of(profile, of_ladder[0])
     settings = len({(cell.read_cl, cell.write_cl) for cell in of_ladder})
-    trials_s = MOST_TRIALS * (part.lead_in_s + TRIAL_S + profile.load.request_timeout_s)
+    trials_s = 2 * MOST_TRIALS * (part.lead_in_s + TRIAL_S + profile.load.request_timeout_s)
     search_s = settings * (trials_s + 2 * AGAIN_S) + 2 * part.lead_in_s
     return most_warm_up_s(profile, part) + (search_s if part.find_capacity else 0.0)
 

@@ -304,6 +304,23 @@ def test_replicas_that_are_behind_after_a_trial_mark_it(ladder, monkeypatch, rea
     assert list(watched(None, None).marks) == [Mark.SLOTS, *([Mark.BEHIND] if behind else [])]
 
 
+def test_a_moments_stall_is_no_end_of_what_a_setting_carries(ladder, monkeypatch):
+    """The first trial at each rate meets a stall: the backlog grows, and every request finds a slot."""
+    asked = []
+
+    def trial(self, pair, rate_per_s):
+        asked.append(rate_per_s)
+        stalled = asked.count(rate_per_s) == 1 and rate_per_s < 980
+        growth = Backlog(0.1 if stalled or rate_per_s > 980 else 0.0, 0.001, min(rate_per_s, 1000.0))
+        return ladders_module.Trial(rate_per_s, growth, 0.0, 0.1, full=rate_per_s > 1100)
+
+    monkeypatch.setattr(Ladder, "_trial", trial)
+    found = ladder._find(("ONE", "ONE"), 600.0)
+    assert 980 / ladders_module._KNOWN <= found.per_s <= 980
+    assert max(map(asked.count, asked)) == 2
+    assert all(asked.count(rate) == 1 for rate in asked if rate > 1100)
+
+
 def test_a_search_begins_at_what_the_block_before_carried(ladder, monkeypatch):
     known = {("ONE", "ONE"): 400.0}
     monkeypatch.setattr(ladder._bench, "before", lambda cell: Known(carried_per_s=known), raising=False)
@@ -311,7 +328,7 @@ def test_a_search_begins_at_what_the_block_before_carried(ladder, monkeypatch):
     monkeypatch.setattr(Ladder, "_find", lambda self, pair, start: begun.setdefault(pair, start) and Carried(1.0))
     monkeypatch.setattr(Ladder, "_closed", lambda self, *_, **__: {pair: 100.0 for pair in self._settings})
     ladder._measure_all({pair: 100.0 for pair in ladder._settings}, lambda group: None)
-    assert begun == {("ONE", "ONE"): pytest.approx(424.0), ("QUORUM", "QUORUM"): 170.0}
+    assert begun == {("ONE", "ONE"): pytest.approx(424.0), ("QUORUM", "QUORUM"): 150.0}
 
 
 def test_what_the_block_before_carried_is_of_the_same_mix():
