@@ -572,14 +572,15 @@ class Block:
         return self._cluster.hints(self._session)
 
     def _behind_s(self) -> float:
-        """How much longer a write at ALL through each node takes now than once nothing is left; inf if it fails."""
-        took = []
-        for _ in range(2):
-            began = time.perf_counter()
-            if self._cluster.barrier(self._session):
-                return math.inf
-            took.append(time.perf_counter() - began)
-        return took[0] - took[1]
+        """How much longer a write at ALL through each node takes now than once nothing is left; inf if it fails now.
+
+        NaN if it fails then too: a replica is away, and not behind.
+        """
+        return self._barrier_s() - self._barrier_s()  # in this order
+
+    def _barrier_s(self) -> float:
+        began = time.perf_counter()
+        return math.inf if self._cluster.barrier(self._session) else time.perf_counter() - began
 
     def _settle(self) -> bool:
         """Wait for writes that the last cell did not wait for, so that no cell inherits another's backlog.
@@ -587,7 +588,7 @@ class Block:
         A write at ALL through each node queues behind them; hints, should there be any, get a while to go. Returns
         whether all are gone, as far as can be known.
         """
-        if all(cell.read_share == 1.0 or cell.write_cl == "ALL" for cell in self._previous):
+        if not any(cell.leaves_writes for cell in self._previous):
             return True
         if self._cluster.barrier(self._session):
             return False

@@ -33,6 +33,11 @@ class Cell:
     own_share: float = float("nan")  # of what its own setting carries; planned for those of kind `open` that are alone
     carried_per_s: float = float("nan")  # what its own setting carries in this block, once that is known
 
+    @property
+    def leaves_writes(self) -> bool:
+        """Whether it may end while replicas still work at writes that it does not wait for."""
+        return self.read_share < 1.0 and self.write_cl != "ALL"
+
 
 Group = Sequence[Cell]
 """Cells that are measured together: alike but for their levels; mostly in slices, or one alone."""

@@ -124,7 +124,7 @@ class LadderBench:
     #: Runs and records a group; marks in front of those that its cells earn.
     run: Callable[[Group, Load, Sequence[str]], Measured]
     drained: Callable[[Group], list[str]]  # waits for what a group left; marks where it does not go
-    behind_s: Callable[[], float]  # how far replicas are behind right now
+    behind_s: Callable[[], float]  # how far replicas are behind right now; NaN where that is not known
     absent: Callable[[Cell, str], None]  # records a cell that is not measured, with the mark that says why
     amend: Callable[[dict[str, dict[str, Any]]], None]  # sets columns of recorded cells, by identifier
     known: Callable[[Cell], Known]  # what was measured of a cell's mix without trouble
@@ -388,7 +388,7 @@ class Ladder:
 
     def _watched(self, cell: Cell, load: Load) -> Load:
         """Return a load that earns a mark if replicas that none of its writes waited for are behind at its end."""
-        if cell.read_share == 1.0 or cell.write_cl == "ALL":
+        if not cell.leaves_writes:
             return load
 
         def watched(runner: Runner, path: Path) -> Measured:

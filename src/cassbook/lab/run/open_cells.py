@@ -28,7 +28,7 @@ TRIAL_PATIENCE = 0.25
 #: Replicas that are further behind at the end of a trial do not keep up: a fortieth of what arrived is still to do.
 MOST_BEHIND_S = 0.5
 #: So many trials find what a setting carries, mostly, in a first block and in one that knows what the last one found;
-#: and at most, for estimates of what is written.
+#: and at most, for estimates of what is written; each may be made twice.
 _FIRST_TRIALS, _TRIALS, MOST_TRIALS = 4.5, 2.7, 8
 #: So many rounds of half the cap are a ladder's warm-up, mostly; and at most.
 _ROUNDS, MOST_ROUNDS = 3.5, 10

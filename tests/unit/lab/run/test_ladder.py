@@ -3,12 +3,15 @@
 import dataclasses
 from contextlib import nullcontext
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from cassbook.core.schema import TRIAL, Mark
+from cassbook.lab.load.slices import Slices
 from cassbook.lab.run import ladder as ladders_module
 from cassbook.lab.run.cell import Cell, groups, ladders
 from cassbook.lab.run.ladder import DRIFT, Carried, Known, Ladder, Measured
@@ -19,7 +22,7 @@ from cassbook.latency.backlog import Backlog
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.helpers.command import cassbook
-from tests.helpers.made_block import made_block
+from tests.helpers.made_block import IdleCluster, made_block
 from tests.helpers.stub_client import stub_client
 from tests.helpers.stub_service import stub_service
 
@@ -319,6 +322,46 @@ def test_a_moments_stall_is_no_end_of_what_a_setting_carries(ladder, monkeypatch
     assert 980 / ladders_module._KNOWN <= found.per_s <= 980
     assert max(map(asked.count, asked)) == 2
     assert all(asked.count(rate) == 1 for rate in asked if rate > 1100)
+
+
+def test_a_search_goes_up_faster_and_faster_below_a_rate_at_which_all_broke_down(ladder, monkeypatch):
+    """At a rate that is far too high half of what is carried is answered; what that says is soon left behind."""
+
+    def trial(self, pair, rate_per_s):
+        grows = rate_per_s > 980
+        return ladders_module.Trial(rate_per_s, Backlog(0.1 * grows, 0.001, 520.0 if grows else rate_per_s), 0.0, 0.1)
+
+    monkeypatch.setattr(Ladder, "_trial", trial)
+    found = ladder._find(("ONE", "ONE"), 1200.0)
+    assert found.failing_per_s <= ladders_module._KNOWN * found.per_s
+
+
+def test_closed_loops_count_for_all_of_their_time():
+    """Two settings in turn, the second of which gets faster from its first slice to its last."""
+    rows = [(0, 10), (1, 2), (2, 10), (3, 6)]  # slices, and operations in each
+    slices = [number for number, count in rows for _ in range(count)]
+    samples = pa.table({"phase": ["steady"] * 28, "outcome": ["ok"] * 28, "slice": slices})
+    turns = Slices(0.1, 2.0, (0, 1, 0, 1))
+    assert ladders_module._done_per_s(Measured([], samples, turns), 8.0) == [5.0, 2.0]
+    assert ladders_module._done_per_s(Measured([], samples), 7.0) == [4.0]
+
+
+def test_a_replica_that_is_away_is_not_behind(tmp_path):
+    class Barred(IdleCluster):
+        def barrier(self, session):
+            return answers.pop(0)
+
+    (tmp_path / "open.yaml").write_text(PROFILE + "  load_shares: [0.5]\n")
+    profile = load_profile(str(tmp_path / "open.yaml"))
+    store = RunStore.create(tmp_path / "run", profile)
+    block = made_block(profile, store, SimpleNamespace(session=None), print, cluster=Barred())
+    answers = [["timed out"], []]
+    assert block._behind_s() == np.inf
+    answers = [["node3 is away"], ["node3 is away"]]
+    assert np.isnan(block._behind_s())
+    answers = [[], []]
+    assert abs(block._behind_s()) < 1.0
+    store.close()
 
 
 def test_a_search_begins_at_what_the_block_before_carried(ladder, monkeypatch):
