@@ -8,6 +8,8 @@ from cassbook.advisor.advice import SURVIVE
 from cassbook.core.errors import InputError
 from cassbook.latency.open_loads import OpenAdvice, OpenLoads
 from cassbook.latency.percentiles import with_tails
+from cassbook.records.results import replicas as replicas_of_run
+from cassbook.records.results import replication
 
 if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun
@@ -31,13 +33,13 @@ def open_loads(run: RecordedRun, by: str = "mean", replicas: int | None = None) 
     InputError
         As `OpenLoads`, and for another replication factor than that of the run.
     """
-    known = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor")
+    known = replication(run)
     if replicas is not None and known not in {None, replicas}:
         raise InputError(f"replication: {run.name} was measured with replication {known}, not {replicas}")
     statistics = run.statistics
     if by == "p99.9" and "rate_per_s" in statistics and statistics["rate_per_s"].notna().any():
         statistics = with_tails(statistics, run.histograms)
-    return OpenLoads(statistics, run.name, replicas or known or _REPLICAS, by, run.slices)
+    return OpenLoads(statistics, run.name, replicas_of_run(run) or replicas or _REPLICAS, by, run.slices)
 
 
 def open_advice(

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import pandas as pd
 
@@ -29,6 +30,18 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 #: What a verdict by our own records is called: one machine is no judge of what another measured.
 MEASURED_WORDS: dict[Verdict, str] = VERDICT_WORDS | {"reproduced": "same here", "not_reproduced": "differs here"}
+
+
+def measured_words(verdict: Verdict | Literal[""], price: str = "") -> str:
+    """Say the verdict by a record of ours, and which price was measured: 'differs here, in capacity'.
+
+    >>> measured_words("not_reproduced", "capacity"), measured_words("untestable", "capacity"), measured_words("")
+    ('differs here, in capacity', 'untestable', '')
+    """
+    words = MEASURED_WORDS[verdict] if verdict else ""
+    return f"{words}, in {price}" if price and verdict == "not_reproduced" else words
+
+
 #: What the matter is with a claim that does not hold as it stands, in a sentence.
 FINDING_WORDS: dict[Matter, str] = {
     "not_measured": "not a measurement",

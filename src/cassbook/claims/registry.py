@@ -243,8 +243,9 @@ def _joined(finding: Finding, by_id: Mapping[str, Finding], evidence: Mapping[st
         finding = dataclasses.replace(finding, rests_verdict=worst)
     if seen := evidence.get(finding.id):
         finding = dataclasses.replace(
-            finding, measured=seen.measured, measured_verdict=seen.verdict, measured_by=f"{seen.engine}, {seen.run}"
-        )
+            finding, measured=seen.measured, measured_verdict=seen.verdict,
+            measured_by=f"{seen.engine}, {seen.run}", measured_price=seen.price,
+        )  # fmt: skip
     return finding
 
 

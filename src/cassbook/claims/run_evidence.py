@@ -21,8 +21,8 @@ def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidenc
     """Evaluate on a run the functions that recompute claims from a paper's tables: evidence by the id of the claim.
 
     A number is the mean over blocks with its interval of 95 %; it agrees if the interval holds what was printed, but
-    cannot tell if it is wider than the printed number is large. A count of cases is that of the whole run. Claims about
-    something that the run has not measured say so. `cell_stats` is from `cell_statistics`; `engine` and `run` are names
+    cannot tell if it is wider than the printed number is large. A count of cases is that of the whole run. Numbers of
+    closed loops are prices in capacity. Claims about something that the run has not measured say so. `cell_stats` is from `cell_statistics`; `engine` and `run` are names
     for `Evidence`.
     """
     whole, blocks = Study.of(level_stats(cell_stats)), Study.blocks(cell_stats)
@@ -38,7 +38,8 @@ def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidenc
         else:
             if isinstance(answer, Answer) and answer.value is not None:
                 measured, verdict = _compared(statement, answer, parts)
-                found[statement.id] = Evidence(measured, verdict, engine, run)
+                price = "" if isinstance(answer.value, str | Count) or counted(answer.value) else "capacity"
+                found[statement.id] = Evidence(measured, verdict, engine, run, price)
     return found
 
 

@@ -152,6 +152,7 @@ class Evidence:
     verdict: Verdict  # 'untestable' where the record cannot tell
     engine: str  # version of Cassandra
     run: str  # name of the record
+    price: str = ""  # 'capacity' of what a busy closed loop shows: there a ratio of latencies is one of throughputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Finding:
 
     Of a bound, `printed_low` and `printed_high` both are the bound. `printed_low` to `recomputed_high` are None where
     the claim is not one number. `reading` names the other reading that agrees; `function` is the dotted name of what
-    recomputes; `measured_by` names engine and record.
+    recomputes; `measured_by` names engine and record, `measured_price` is as in `Evidence`.
     """
 
     id: str
@@ -189,6 +190,7 @@ class Finding:
     measured: str = ""
     measured_verdict: Verdict | Literal[""] = ""
     measured_by: str = ""
+    measured_price: str = ""
 
 
 def agrees(statement: Statement, value: Value) -> bool:

@@ -126,6 +126,62 @@ def levels(n: int) -> dict[int, str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Replicas:
+    """How many replicas of each row there are in each data centre, that of the clients first."""
+
+    by_centre: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """In all data centres."""
+        return sum(self.by_centre)
+
+    def needed(self, level: str) -> tuple[tuple[int, ...], int]:
+        """Return how many replicas have to answer in each data centre, and how many more anywhere.
+
+        >>> Replicas((3, 3)).needed("LOCAL_QUORUM"), Replicas((3, 3)).needed("QUORUM")
+        (((2, 0), 0), ((0, 0), 4))
+        """
+        if level == "EACH_QUORUM":
+            return tuple(replicas_waited_for("QUORUM", count) for count in self.by_centre), 0
+        elsewhere = (0,) * (len(self.by_centre) - 1)
+        if level.startswith("LOCAL_"):
+            return (replicas_waited_for(level.removeprefix("LOCAL_"), self.by_centre[0]), *elsewhere), 0
+        return (0, *elsewhere), replicas_waited_for(level, self.total)
+
+    def survived(self, level: str) -> int:
+        """How many dead replicas requests at a level survive, wherever those are counted that it waits for.
+
+        At LOCAL_* they are dead replicas of the clients' own data centre, at EACH_QUORUM of any one.
+
+        >>> [Replicas((3, 3)).survived(level) for level in ("LOCAL_QUORUM", "EACH_QUORUM", "QUORUM", "ONE")]
+        [1, 1, 2, 5]
+        """
+        each, anywhere = self.needed(level)
+        if anywhere or not any(each):
+            return self.total - anywhere
+        return min(count - needed for count, needed in zip(self.by_centre, each, strict=True) if needed)
+
+    def overlap(self, read_cl: str, write_cl: str) -> bool:
+        """Whether any replicas that a read at one level asks have one of those that acknowledged a write at the other.
+
+        Clients are in the first data centre. With one data centre this is R + W > N (Gorbenko 2020, eq. 1).
+
+        >>> here_and_there = Replicas((3, 3))
+        >>> here_and_there.overlap("LOCAL_QUORUM", "LOCAL_QUORUM"), here_and_there.overlap("LOCAL_QUORUM", "QUORUM")
+        (True, False)
+        """
+        (of_read, reads), (of_write, writes) = self.needed(read_cl), self.needed(write_cl)
+        spare = [count - r - w for count, r, w in zip(self.by_centre, of_read, of_write, strict=True)]
+        return min(spare) < 0 or sum(spare) < reads + writes
+
+
+def replicas_of(replicas: int | Replicas) -> Replicas:
+    """Return a replication factor as that of one data centre."""
+    return replicas if isinstance(replicas, Replicas) else Replicas((replicas,))
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """A pair of levels, named as the papers name it: 1R-3W reads one replica and writes three."""
 
@@ -142,7 +198,7 @@ class Setting:
         reads, writes = (replicas_waited_for(level, replication_factor) for level in (self.read_cl, self.write_cl))
         return reads, writes
 
-    def survives(self, replication_factor: int) -> tuple[int, int]:
+    def survives(self, replicas: int | Replicas) -> tuple[int, int]:
         """How many dead replicas its reads and its writes survive: all but those they wait for.
 
         Both together survive the smaller number.
@@ -150,8 +206,16 @@ class Setting:
         >>> Setting("1R-3W", "ONE", "ALL").survives(3)
         (2, 0)
         """
-        reads, writes = self.waits(replication_factor)
-        return replication_factor - reads, replication_factor - writes
+        known = replicas_of(replicas)
+        return known.survived(self.read_cl), known.survived(self.write_cl)
+
+    def strong(self, replicas: int | Replicas) -> bool:
+        """Whether each read asks a replica that acknowledged the latest write.
+
+        >>> Setting("1R-3W", "ONE", "ALL").strong(3), Setting("ONE/QUORUM", "ONE", "QUORUM").strong(3)
+        (True, False)
+        """
+        return replicas_of(replicas).overlap(self.read_cl, self.write_cl)
 
 
 def strong_pairs(n: int) -> list[tuple[int, int]]:

@@ -21,8 +21,10 @@ mean, since there is only one thing they can mean, and all others refused:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cassbook.core.errors import InputError
 
@@ -96,6 +98,20 @@ def parse(text: str) -> Deployment:
         With the position of the fault, counted from 1.
     """
     return _Reader(text).deployment()
+
+
+def labels(deployments: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return what cells call the deployments of a profile: the notation, and the regions where several have the same.
+
+    >>> labels({"a": {"notation": "{C}, ({R1})"}})
+    {'a': '{C}, ({R1})'}
+    >>> labels({name: {"notation": "{C}, ({R1})", "regions": ["here", name]} for name in ("near", "far")})["far"]
+    '{C}, ({R1}) in here, far'
+    """
+    written = {name: str(parse(section["notation"])) for name, section in deployments.items()}
+    times = Counter(written.values())
+    regions = {name: ", ".join(section.get("regions") or ()) for name, section in deployments.items()}
+    return {name: own if times[own] == 1 else f"{own} in {regions[name]}" for name, own in written.items()}
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, without_aside
 from cassbook.latency.percentiles import FIGURES, SHARES, lacking, needed, response_column
 from cassbook.latency.slices import rates_in_groups
+from cassbook.latency.summaries import check_one_place
 
 #: Share of operations that may lie beyond a bound of the mean, in telling failures: half, as of a median.
 _MEAN_SHARE = 0.5
@@ -198,13 +199,15 @@ def at_rates(cell_stats: pd.DataFrame) -> pd.DataFrame:
 def usable(cells: pd.DataFrame, by: str, name: str, slices: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return those of `at_rates` that have an answer.
 
-    Raises InputError if there are none, all were measured in groups, or the statistics lack the figure.
+    Raises InputError if there are none, all were measured in groups, they are of several deployments, or the statistics
+    lack the figure.
     """
     if cells.empty:
         raise InputError(
             f"{name}: no cells at fixed rates; measure a ladder, rates_per_s: {{from: 500, to: 8000, steps: 7}} under "
             "workloads, or shares of capacity, open: {read_shares: [0.5], load_shares: [0.2, 0.4, 0.6, 0.8]}"
         )
+    check_one_place(cells)
     if slices is not None:
         cells = cells[~rates_in_groups(cells, slices)]
         if cells.empty:

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from cassbook.core.consistency import Setting, strong_settings, wider_settings
+from cassbook.core.consistency import Replicas, Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CLIENT_MARKS, OPEN
 from cassbook.latency import capacity, uncertainty
 from cassbook.latency.capacity import CLIENT, EMPTY, FAILED, NOT_CARRIED, UNSENT, Capacity, Rung
+from cassbook.latency.results import Replication, replicas_at
 
 #: What a setting does at the load: keep the bound, break it, or not carry the load; or that is not known.
 KEEPS, BREAKS, NOT_KNOWN, CARRIES_LESS = "keeps", "breaks", "not known", "does not carry"
@@ -29,6 +30,7 @@ OUTSIDE, TOO_FEW = "not measured", "too few operations"
 _SAME = 1e-6
 #: Without a bound `client` stands for one of the others.
 _WITHOUT_FIGURE = (NOT_CARRIED, UNSENT, FAILED, EMPTY, CLIENT)
+_REPLICAS = 3
 _NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 #: What to add to a profile for an answer by rate.
 SECTION = "open: {read_shares: [0.5], load_shares: [0.2, 0.4, 0.6, 0.8]}"
@@ -302,8 +304,8 @@ class OpenLoads:
         From `cell_statistics`; for p99.9 with `percentiles.with_tails`.
     name : str
         Of the run, for messages.
-    replicas : int
-        The replication factor.
+    replicas : int or mapping of str to Replicas
+        The replication factor, or the replicas of each deployment.
     by : str
         One of `percentiles.FIGURES`.
     slices : DataFrame, optional
@@ -316,7 +318,7 @@ class OpenLoads:
     """
 
     def __init__(
-        self, cell_stats: pd.DataFrame, name: str = "run", replicas: int = 3, by: str = "mean",
+        self, cell_stats: pd.DataFrame, name: str = "run", replicas: Replication = _REPLICAS, by: str = "mean",
         slices: pd.DataFrame | None = None,
     ) -> None:  # fmt: skip
         capacity.check_figure(by)
@@ -326,9 +328,10 @@ class OpenLoads:
                 f"{name}: was measured in a closed loop alone, which has no answer by rate; measure open arrivals: add "
                 f"{SECTION} to its profile"
             )
-        self.name, self.replicas, self.by = name, replicas, by
-        self._slices = slices
+        self.name, self.by, self._slices = name, by, slices
         cells = capacity.usable(cells, by, name, slices)
+        self._replicas = replicas_at(replicas, str(cells["deployment"].iloc[0])) or Replicas((_REPLICAS,))
+        self.replicas = self._replicas.total
         self._cells = cells.assign(enough=capacity.supported(cells, by, name))
 
     @property
@@ -435,8 +438,8 @@ class OpenLoads:
                 for block, one in ladders.items()
             )
             choices.append(OpenChoice(
-                setting=setting, survives=setting.survives(self.replicas),
-                strong=sum(setting.waits(self.replicas)) > self.replicas, blocks=in_blocks,
+                setting=setting, survives=setting.survives(self._replicas), strong=setting.strong(self._replicas),
+                blocks=in_blocks,
                 measured_per_s=_common(one.range_per_s for one in ladders.values()), bound_ms=bound_ms,
                 capacity=carried, ended_by=_ended_by(own) if carried is None else carried.ended_by,
             ))  # fmt: skip

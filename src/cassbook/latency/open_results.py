@@ -17,7 +17,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CLIENT_MARKS, OPEN, TRIAL, Mark
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
-from cassbook.latency.results import estimate_into, survived
+from cassbook.latency.results import Replication, estimate_into, survived
 
 #: What makes settings comparable: the mix, wherever it was measured.
 MIX = ["engine", "deployment", "workload", "read_share", "arrivals"]
@@ -54,14 +54,14 @@ def open_cells(statistics: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(setting=setting, measured=measured, at=np.round(at.astype(float), 6))
 
 
-def open_results(statistics: pd.DataFrame, replication_factor: int | None = None) -> pd.DataFrame:
+def open_results(statistics: pd.DataFrame, replicas: Replication = None) -> pd.DataFrame:
     """Results under open arrivals.
 
     Parameters
     ----------
     statistics : DataFrame
         From `cells.cell_statistics`; p99.9 with `percentiles.with_tails`.
-    replication_factor : int, optional
+    replicas : int or mapping of str to Replicas, optional
         Says what settings survive; None where it is unknown.
 
     Returns
@@ -86,7 +86,7 @@ def open_results(statistics: pd.DataFrame, replication_factor: int | None = None
         for place, group in of_mix.groupby([*PLACE, "setting"], sort=False):
             rows.append(
                 dict(zip([*MIX, *PLACE, "setting"], (*mix, *place), strict=True))
-                | _row(group, base, replication_factor)
+                | _row(group, base, replicas)
             )
     table = pd.DataFrame(rows, columns=_columns()).astype(dict.fromkeys(_SURVIVES, "Int64"))
     order = pd.DataFrame({
@@ -99,14 +99,14 @@ def open_results(statistics: pd.DataFrame, replication_factor: int | None = None
     return _with_ratios(table, cells).loc[ordered].reset_index(drop=True)
 
 
-def by_condition(statistics: pd.DataFrame, replication_factor: int | None = None) -> pd.DataFrame:
+def by_condition(statistics: pd.DataFrame, replicas: Replication = None) -> pd.DataFrame:
     """Results under open arrivals with trouble, or with other processors, condition by condition.
 
     Columns: condition (as cells have it: dead_node, kill_unnoticed, own_processor), then those of `open_results`.
     """
     changed = statistics[(statistics["kind"] == OPEN) & (statistics["condition"] != "")]
     parts = [
-        open_results(cells.assign(condition=""), replication_factor).assign(condition=condition)
+        open_results(cells.assign(condition=""), replicas).assign(condition=condition)
         for condition, cells in changed.groupby("condition", sort=False)
     ]
     if not parts:
@@ -228,7 +228,7 @@ def base_of(cells: pd.DataFrame) -> str:
     return str(wide.mean().idxmin()) if len(wide) else ""
 
 
-def _row(group: pd.DataFrame, base: str, n: int | None) -> dict[str, Any]:
+def _row(group: pd.DataFrame, base: str, n: Replication) -> dict[str, Any]:
     known = group[group["response_us"].notna()]
     lost, limited = (_marked(group, {mark}) for mark in (Mark.NOT_CARRIED, Mark.CLIENT))
     first = group.iloc[0]

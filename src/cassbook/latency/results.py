@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
-from cassbook.core.consistency import WRITE_LEVELS, refuses_reads, replicas_waited_for
+from cassbook.core.consistency import WRITE_LEVELS, Replicas, refuses_reads
 from cassbook.core.schema import without_open
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
@@ -21,6 +21,8 @@ KEYS = ["engine", "deployment", "kind", "workload", "condition", "operation", "l
 #: Whether a row is a single operation within a mixed cell of a log.
 _PART = "part"
 SERVICE, RESPONSE = "service", "response"
+#: The replication factor, or the replicas of each deployment; None where it is not known.
+Replication = int | Mapping[str, Replicas] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Missing:
 def results(
     statistics: pd.DataFrame,
     recorded: Mapping[str, HdrHistogram] | None,
-    replication_factor: int | None = None,
+    replicas: Replication = None,
     parts: pd.DataFrame | None = None,
 ) -> Results:
     """Table of a run's results.
@@ -102,7 +104,7 @@ def results(
         From `cells.cell_statistics`; cells under open arrivals have a table of their own, `open_results`.
     recorded : mapping of str to HdrHistogram, optional
         The run's histograms, from which p99.9 comes; None where they are not at hand.
-    replication_factor : int, optional
+    replicas : int or mapping of str to Replicas, optional
         Says what levels survive; None where it is unknown.
     parts : DataFrame, optional
         Statistics of single operations within mixed cells, which become rows of their own.
@@ -115,7 +117,7 @@ def results(
     mixed = frozenset() if parts is None else frozenset(parts["cell_id"])
     rows, missing = [], {name: Missing(mixed) for name in percentiles.SHARES}
     for key, group in cells.groupby([*KEYS, _PART], sort=False):
-        rows.append(dict(zip([*KEYS, _PART], key, strict=True)) | _row(group, missing, replication_factor))
+        rows.append(dict(zip([*KEYS, _PART], key, strict=True)) | _row(group, missing, replicas))
     columns = [*_columns(), *(["max_us"] if "max_us" in cells.columns else []), _PART]
     table = pd.DataFrame(rows, columns=columns).astype({"survives_reads": "Int64", "survives_writes": "Int64"})
     if len(table):
@@ -130,13 +132,13 @@ def results(
     return Results(table, is_part, missing, no_histograms=recorded is None)
 
 
-def _row(group: pd.DataFrame, missing: dict[str, Missing], replication_factor: int | None) -> dict[str, Any]:
+def _row(group: pd.DataFrame, missing: dict[str, Missing], replicas: Replication) -> dict[str, Any]:
     """One cell over its blocks."""
     known = group[group["latency_us"].notna()]
     paced = "response_us" in group.columns and len(known) > 0 and bool(known["response_us"].notna().all())
     time, first = "response_" if paced else "", group.iloc[0]
     row: dict[str, Any] = {name: first[name] for name in ("read_share", "read_cl", "write_cl")}
-    row |= survived(first, replication_factor)
+    row |= survived(first, replicas)
     row |= {"time": RESPONSE if paced else SERVICE, "blocks": group["block"].nunique(), "interval": NOTHING}
     sums = {"operations": "n_ok", "errors": "n_errors", "unknown": "n_unknown"}
     row |= {name: int(np.nansum(group[column].astype(float))) for name, column in sums.items()}
@@ -159,14 +161,23 @@ def _row(group: pd.DataFrame, missing: dict[str, Missing], replication_factor: i
     return row | {"marks": summaries.all_marks(group["marks"])}
 
 
-def survived(cell: pd.Series, n: int | None) -> dict[str, int | None]:
-    """How many dead replicas a cell's reads and writes survive; None where there are none, or it is not known."""
+def replicas_at(replicas: Replication, deployment: str) -> Replicas | None:
+    """Return the replicas of a deployment; None where they are not known."""
+    if isinstance(replicas, Mapping):
+        return replicas.get(deployment)
+    return Replicas((replicas,)) if replicas else None
+
+
+def survived(cell: pd.Series, n: Replication) -> dict[str, int | None]:
+    """How many dead replicas a cell's reads and writes survive; None where there are none, or it is not known.
+    """
+    known = replicas_at(n, str(cell["deployment"]))
     read_cl, write_cl, reads = cell["read_cl"], cell["write_cl"], cell["read_share"]
     asked = {
         "survives_reads": (read_cl, reads > 0 and not refuses_reads(read_cl, cell["engine"])),
         "survives_writes": (write_cl, reads < 1 and write_cl in WRITE_LEVELS),
     }
-    return {what: n - replicas_waited_for(level, n) if n and known else None for what, (level, known) in asked.items()}
+    return {what: known.survived(level) if known and there else None for what, (level, there) in asked.items()}
 
 
 def estimate_into(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) -> bool:

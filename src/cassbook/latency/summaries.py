@@ -43,12 +43,17 @@ _ONE = {
 }
 
 
-def _usable(cell_stats: pd.DataFrame) -> pd.DataFrame:
-    """Cells that have a latency, all of one engine and deployment; says which are left out."""
-    for column in ("engine", "deployment"):
+def check_one_place(cell_stats: pd.DataFrame) -> None:
+    """Raise InputError where cells are of several engines or deployments, saying what would work."""
+    for column, instead in _ONE.items():
         kinds = sorted(set(cell_stats[column])) if column in cell_stats.columns else []
         if len(kinds) > 1:
-            raise InputError(f"cells of {', '.join(map(str, kinds))} cannot be averaged: {_ONE[column]}")
+            raise InputError(f"cells of {', '.join(map(str, kinds))} cannot be averaged: {instead}")
+
+
+def _usable(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Cells that have a latency, all of one engine and deployment; says which are left out."""
+    check_one_place(cell_stats)
     empty = cell_stats["latency_us"].isna()
     if empty.any():
         ids = ", ".join(cell_stats.loc[empty, "cell_id"].astype(str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -9,12 +10,14 @@ from typing import Protocol
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
+from cassbook.core.consistency import Replicas
 from cassbook.core.schema import OPEN
+from cassbook.deployment.notation import labels, parse
 from cassbook.latency import prices
 from cassbook.latency.comparison import Run
 from cassbook.latency.open_results import carried, open_results
 from cassbook.latency.percentiles import with_tails
-from cassbook.latency.results import Results, results
+from cassbook.latency.results import Replication, Results, results
 from cassbook.latency.slices import rates_in_groups
 from cassbook.records.run import RecordedRun
 
@@ -35,11 +38,11 @@ def of_run(run: Measured) -> Results:
     """Return the results of a run; p99.9 is left out where the installed package has no histograms of it."""
     recorded = run.histograms if run.has_histograms else None
     statistics = run.statistics
-    found = results(statistics, recorded, replication(run), run.parts)
+    found = results(statistics, recorded, replicas(run), run.parts)
     if (statistics["kind"] == OPEN).any():
         opened = statistics[statistics["kind"] == OPEN]
         tailed = opened if recorded is None else with_tails(opened, recorded)
-        found = replace(found, under_open=open_results(tailed, replication(run)), carried=carried(opened))
+        found = replace(found, under_open=open_results(tailed, replicas(run)), carried=carried(opened))
     together = isinstance(run, RecordedRun) and bool(rates_in_groups(run.statistics, run.slices).any())
     return replace(found, rates_in_groups=together)
 
@@ -55,3 +58,17 @@ def replication(run: Measured) -> int | None:
     """Return the replication factor of a run; None where it does not say, as logs do not."""
     factor: int | None = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor")
     return factor
+
+
+def replicas(run: Measured) -> Replication:
+    """Return the replication factor of a run, or the replicas of its deployments, each region being a data centre."""
+    factor = replication(run)
+    deployments = (run.manifest.get("profile", {}).get("distance") or {}).get("deployments", {})
+    found = {}
+    for name, called in labels(deployments).items():
+        hosts = parse(deployments[name]["notation"]).replicas
+        if len(hosts) != factor:  # a row is on some nodes, whichever data centre they are in
+            return factor
+        counts = Counter(host.region for host in hosts)
+        found[called] = Replicas(tuple(counts[region] for region in sorted(counts)))
+    return found or factor

@@ -488,6 +488,7 @@ def test_a_number_of_a_run_comes_with_its_interval_and_a_verdict():
     value, low_end, high_end = map(float, re.findall(r"[\d.]+", claim["measured"]))
     assert low_end < value < high_end
     assert claim["measured_verdict"] == ("reproduced" if low_end <= 26.5 and high_end >= 25.5 else "not_reproduced")
+    assert claim["measured_price"] == "capacity"
 
 
 def test_a_run_without_reads_and_writes_alone_is_answered_for():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from html import escape
 from importlib import resources
 from typing import Any
 
@@ -14,13 +17,14 @@ from IPython.display import HTML
 from jinja2 import Template
 
 from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import OPEN
 from cassbook.latency import capacity
 from cassbook.latency.open_loads import Mix, OpenChoice, OpenLoads
 from cassbook.latency.open_results import strength
-from cassbook.records.results import replication
+from cassbook.records.results import replicas, replication
 from cassbook.records.run import RecordedRun
 
 FIGURES = {"p50": "median", "mean": "mean", "p99": "99th percentile"}
@@ -32,26 +36,56 @@ TROUBLES = {
 BOUNDS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200)
 _STARTS = {"figure": "p99", "trouble": "", "bound": 20, "share": 0.4}
 _START_MIX = 0.5
+#: Colour of what is drawn black on white, and white in the dark.
+_TEXT = "currentColor"
 
 
-def explorer(run: RecordedRun, image: str = "") -> HTML:
+def explorer(run: RecordedRun) -> HTML:
     """Show the picture of a run's open cells at shares of capacity, with a sentence on what the reader set.
 
-    Parameters
-    ----------
-    run : RecordedRun
-        With open cells at shares of what the weakest setting carries.
-    image : str
-        A still picture for pages without JavaScript, as HTML.
+    Without JavaScript it is a still picture. `run`: with open cells at shares of what the weakest setting carries.
+
+    Raises LackingError if it has none.
     """
     found = data(run)
+    if not found["mixes"]:
+        raise LackingError(f"{run.name} has no open arrivals at shares of what the weakest setting carries")
     path = resources.files("cassbook.book.chapters").joinpath("templates", "load.html")
     knobs = {"figure": FIGURES, "trouble": {name: TROUBLES[name] for name in found["troubles"]}}
     packed = json.dumps(found, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
     return HTML(Template(path.read_text(encoding="utf-8")).render(
         knobs=knobs, data=packed, starts=_STARTS | {"mix": _start_mix(found)}, mixes=found["mixes"], bounds=BOUNDS_MS,
-        image=image,
+        image=_still(found),
     ))  # fmt: skip
+
+
+def _still(found: dict[str, Any]) -> str:
+    """Draw what the picture shows at first, all well, as an image with its numbers in words."""
+    mix = found["mixes"][_start_mix(found)]
+    of = mix["troubles"][""]
+    name = next(name for name in (_STARTS["figure"], *FIGURES) if any(name in one["points"] for one in of["settings"].values()))
+    figure, ((panel,),) = panels(1, 1, width=7.0, height=3.8)
+    said = []
+    for setting, one in of["settings"].items():
+        points = [(at, point) for at, point in zip(of["shares"], one["points"].get(name, ()), strict=False)
+                  if isinstance(point, list)]  # fmt: skip
+        if not points:
+            continue
+        panel.plot(*zip(*((at, point[0]) for at, point in points), strict=True), "o-", color=_drawn(one["colour"]), label=setting)
+        banded = [(at, *point[1:]) for at, point in points if None not in point]
+        if banded:
+            panel.fill_between(*zip(*banded, strict=True), color=_drawn(one["colour"]), alpha=0.18, linewidth=0)
+        said.append(f"{setting} " + ", ".join(f"{point[0]:.3g} at {at:g}" for at, point in points))
+    panel.set(yscale="log", xlabel="share of what the weakest setting carries", ylabel=f"{FIGURES[name]} response, ms")
+    panel.legend()
+    drawn = io.BytesIO()
+    done(figure).savefig(drawn, format="png", metadata={"Software": None})
+    alt = f"{FIGURES[name]} response in ms with {mix['name']}, by share of capacity: {'; '.join(said)}."
+    return f'<img alt="{escape(alt)}" src="data:image/png;base64,{base64.b64encode(drawn.getvalue()).decode()}">'
+
+
+def _drawn(colour: str) -> str:
+    return palette.BLACK if colour == _TEXT else colour
 
 
 def _start_mix(found: dict[str, Any]) -> int:
@@ -62,20 +96,19 @@ def _start_mix(found: dict[str, Any]) -> int:
 def data(run: RecordedRun) -> dict[str, Any]:
     """Return what the picture draws, by mix, trouble and setting; numbers are those of `OpenLoads.advise`."""
     opened = run.statistics[run.statistics["kind"] == OPEN]
-    replicas = replication(run)
-    if replicas is None:
+    if replication(run) is None:
         raise LackingError(f"{run.name}: does not say how many replicas a row has; only runs of a profile do")
     troubles = [name for name in TROUBLES if (opened["condition"] == name).any()]
     by_mix: dict[Mix, dict[str, Any]] = {}
     for trouble in troubles:
         cells = opened[(opened["condition"] == trouble) & opened["load_share"].notna()].assign(condition="")
-        for mix, settings in _settings(cells, run, replicas):
+        for mix, settings in _settings(cells, run):
             one = by_mix.setdefault(mix, {"reads": mix.read_share, "name": _mix_name(mix), "troubles": {}})
             one["troubles"][trouble] = settings
     healthy = [mix for mix, one in by_mix.items() if "" in one["troubles"]]
     return {
         "mixes": [by_mix[mix] for mix in sorted(healthy, key=lambda mix: (mix.workload, mix.read_share))],
-        "troubles": troubles, "bounds": list(BOUNDS_MS), "figures": FIGURES, "replicas": replicas,
+        "troubles": troubles, "bounds": list(BOUNDS_MS), "figures": FIGURES, "replicas": replication(run),
     }  # fmt: skip
 
 
@@ -90,12 +123,12 @@ def _mix_name(mix: Mix) -> str:
     return {1.0: "reads alone", 0.0: "writes alone"}.get(mix.read_share, f"{100 * mix.read_share:.0f} % reads")
 
 
-def _settings(cells: pd.DataFrame, run: RecordedRun, replicas: int) -> Iterator[tuple[Mix, dict[str, Any]]]:
+def _settings(cells: pd.DataFrame, run: RecordedRun) -> Iterator[tuple[Mix, dict[str, Any]]]:
     """Yield each mix with its shares, their rates and its settings."""
     by_figure: dict[str, OpenLoads] = {}
     for name in FIGURES:
         try:
-            by_figure[name] = OpenLoads(cells, run.name, replicas, name)
+            by_figure[name] = OpenLoads(cells, run.name, replicas(run), name)
         except InputError:  # too few operations for that percentile
             continue
     if not by_figure:
@@ -127,7 +160,7 @@ def _called(choice: OpenChoice, mix: Mix) -> str:
 def _described(choice: OpenChoice, shares: int) -> dict[str, Any]:
     pair = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
     return {
-        "colour": palette.setting(pair), "strong": choice.strong, "survives": list(choice.survives), "points": {},
+        "colour": _TEXT if palette.setting(pair) == palette.BLACK else palette.setting(pair), "strong": choice.strong, "survives": list(choice.survives), "points": {},
         "keeps": {},
     }  # fmt: skip
 

@@ -16,7 +16,7 @@ from cassbook.book.figure_style import done, panels
 from cassbook.claims.d16 import source as d16_source
 from cassbook.claims.g20 import choices as g20_choices
 from cassbook.claims.interval import high, low, middle
-from cassbook.claims.ledger_text import FINDING_WORDS, MEASURED_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
+from cassbook.claims.ledger_text import FINDING_WORDS, PAPER_NAMES, VERDICT_WORDS, frame, measured_words
 from cassbook.claims.pbs import forensics as pbs_forensics
 from cassbook.claims.pbs import text as pbs
 from cassbook.claims.statement import MATTERS, PAPERS, VERDICTS, Finding, Kind, Verdict
@@ -135,7 +135,8 @@ def _measured(df: pd.DataFrame, escaped: pd.DataFrame) -> dict[str, pd.Series]:
     if not df["measured"].any():
         return {}
     by = ("<br><small>" + escaped["measured_by"] + "</small>").where(df["measured"] != "", "")
-    return {"measured here": escaped["measured"] + by, "by that": df["measured_verdict"].map(MEASURED_WORDS).fillna("")}
+    words = map(measured_words, df["measured_verdict"], df["measured_price"])
+    return {"measured here": escaped["measured"] + by, "by that": pd.Series(list(words), df.index)}
 
 
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:

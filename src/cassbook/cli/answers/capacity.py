@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cassbook.core.consistency import replicas_waited_for
+from cassbook.core.consistency import Replicas
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPEN
 from cassbook.latency.capacity import AT_LEAST, FOUND, IN_GROUPS, NONE, Capacity
 from cassbook.latency.capacity import capacities as estimated
 from cassbook.latency.percentiles import needed, with_tails
+from cassbook.latency.results import replicas_at
 from cassbook.latency.slices import rates_in_groups
+from cassbook.records.results import replicas as replicas_of_run
 from cassbook.shown.capacities import number, verdict
 from cassbook.shown.dead_replicas import survival
 
@@ -43,7 +45,7 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
     found = estimated(statistics, bound_ms, by, run.name, run.slices)
     grouped = statistics[rates_in_groups(statistics, run.slices)]
     refused = sorted(set(grouped["workload"]))
-    replicas = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS
+    replicas = replicas_at(replicas_of_run(run), str(statistics["deployment"].iloc[0])) or Replicas((_REPLICAS,))
     if form == "text":
         left_out = [f"  without workload {name}: {IN_GROUPS}" for name in refused]
         lines = [*_lines(run.name, found, bound_ms, by, replicas), *left_out]
@@ -60,7 +62,7 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
     return json.dumps(content, indent=2)
 
 
-def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas: int) -> list[str]:
+def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas: Replicas) -> list[str]:
     lines = [f"{name}: highest rate whose {by} response time keeps {bound_ms:g} ms"]
     for one in found:
         lines.append(f"  {_what(one):32} {verdict(one, by, bound_ms)}; {survival(*_survives(one, replicas))}")
@@ -89,12 +91,11 @@ def _mix(one: Capacity) -> str:
     return f"{one.read_share:.0%} reads, {one.read_cl}/{one.write_cl}"
 
 
-def _survives(one: Capacity, replicas: int) -> tuple[int, int]:
-    reads, writes = (replicas - replicas_waited_for(level, replicas) for level in (one.read_cl, one.write_cl))
-    return reads, writes
+def _survives(one: Capacity, replicas: Replicas) -> tuple[int, int]:
+    return replicas.survived(one.read_cl), replicas.survived(one.write_cl)
 
 
-def _row(one: Capacity, replicas: int) -> dict[str, Any]:
+def _row(one: Capacity, replicas: Replicas) -> dict[str, Any]:
     reads, writes = _survives(one, replicas)
     verdicts = [NONE if np.isnan(rate) else AT_LEAST if np.isinf(rate) else FOUND for rate in one.by_block]
     return {

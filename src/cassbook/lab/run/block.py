@@ -338,10 +338,10 @@ class Block:
         conditions.note(self._store.notes, "throttled", own | {name: round(of, 1) for name, of in seconds.items()})
 
     def _known(self, cell: Cell) -> Known:
-        return Known.of(self._store.cells(), cell)
+        return Known.of(self._store.cells(self._cluster.deployment), cell)
 
     def _before(self, cell: Cell) -> Known:
-        return Known.before(self._store.cells(), cell)
+        return Known.before(self._store.cells(self._cluster.deployment), cell)
 
     def _own_cluster(self) -> CassandraCluster:
         assert isinstance(self._cluster, CassandraCluster)  # noqa: S101 - others are refused trouble: `conditions`

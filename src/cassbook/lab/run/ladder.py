@@ -85,10 +85,8 @@ class Known:
 
     @classmethod
     def of(cls, recorded: pd.DataFrame, like: Cell) -> Self:
-        """Take it from recorded cells, columns `schema.CELLS`, of the mix and the block that a cell is `like`."""
+        """Take it from recorded cells of one deployment, columns `schema.CELLS`, of the mix and block of a cell."""
         of_mix = (recorded["workload"] == like.workload) & (recorded["read_share"] == like.read_share)
-        if like.deployment:
-            of_mix &= recorded["deployment"] == like.deployment
         own = recorded[of_mix & (recorded["kind"] == OPEN) & (recorded["block"] == like.block)]
         own = own[(own["condition"] == "") & own["rate_per_s"].notna()]
         turns = own[own["cell_group"] != ""]

@@ -13,6 +13,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.progress import TimeLeft, WeighedBar
 from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, without_aside
 from cassbook.core.words import counted
+from cassbook.deployment.notation import labels
 from cassbook.lab.engine import processors
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
@@ -244,7 +245,9 @@ def _cluster(profile: Profile, deployment: str, log: Log) -> CassandraCluster:
         return CassandraCluster(profile.engine, spec, name=profile.name, log=log)
     placement = profile.distance.placements()[deployment]
     log(f"deployment {deployment}: {placement.deployment} in {', '.join(placement.regions)}")
-    return DistantCluster(profile.engine, placement, spec, name=profile.name, log=log, means=profile.distance.means)
+    cluster = DistantCluster(profile.engine, placement, spec, name=profile.name, log=log, means=profile.distance.means)
+    cluster.deployment = labels(profile.model_dump()["distance"]["deployments"])[deployment]
+    return cluster
 
 
 def _measure_cells(

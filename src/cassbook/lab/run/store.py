@@ -206,9 +206,10 @@ class RunStore:
         self._rows += [{"schema_version": SCHEMA_VERSION, **row} for row in rows]
         write_text(self.folder / "cells.csv", self.cells().to_csv(index=False, lineterminator="\n"))
 
-    def cells(self) -> pd.DataFrame:
-        """Return what `cells.csv` holds so far."""
-        return pd.DataFrame(self._rows, columns=list(CELLS)).astype(CELLS)
+    def cells(self, deployment: str | None = None) -> pd.DataFrame:
+        """Return what `cells.csv` holds so far, of all deployments or of one."""
+        rows = [row for row in self._rows if deployment in {None, row["deployment"]}]
+        return pd.DataFrame(rows, columns=list(CELLS)).astype(CELLS)
 
     def finish_block(self, block: int) -> None:
         """Put down a block's statistics and histograms, then the samples that are kept; harmless to repeat.

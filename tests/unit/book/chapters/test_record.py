@@ -18,12 +18,12 @@ def test_what_one_machine_measured_agrees_or_differs_here_and_is_no_verdict_on_t
         replace(f, measured="1.2 times", measured_by="2.1.20, made") for f in ledger(papers=["g20"])[:3]
     )
     made = [
-        replace(one, verdict="not_reproduced", measured_verdict="not_reproduced"),
+        replace(one, verdict="not_reproduced", measured_verdict="not_reproduced", measured_price="capacity"),
         replace(other, verdict="reproduced", measured_verdict="reproduced"),
         replace(third, measured_verdict="untestable"),
     ]
     html = record.table(made).data
-    assert "<td>differs here</td>" in html
+    assert "<td>differs here, in capacity</td>" in html
     assert "<td>same here</td>" in html
     assert "<td>untestable</td>" in html
     assert "not reproduced" not in html.replace(str(made[0].note), "")

@@ -1,0 +1,384 @@
+"""The chapter on the price at a given load: capacity and waiting, what limits, a dead node, data centres, prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
+from cassbook.book.provenance import Source
+from cassbook.core.errors import LackingError
+from cassbook.core.estimate import Estimate
+from cassbook.core.schema import OPEN
+from cassbook.latency import lightest, load_limits
+from cassbook.latency.open_results import (
+    COMPARED,
+    MIX,
+    SHARE,
+    by_condition,
+    capacity_ratios,
+    changes,
+    open_results,
+)
+from cassbook.records.calibration import CalibrationRun
+from cassbook.records.network_load import NetworkLoad
+from cassbook.records.results import replicas, replication
+from cassbook.records.run import RecordedRun
+from cassbook.shown.tables import Format, estimates, titled
+
+#: Shares of capacity at which the plan compares settings (data/PLAN.md).
+PRIMARY = (0.4, 0.6)
+#: Half-widths of the 95 % intervals, in percent, that the plan aims at.
+AIMS = {"p50": 5, "mean": 10, "p99": 30}
+#: Parts of a strike and what else may be wrong, as columns of a table, in order.
+_CONDITIONS = {
+    "": "all well", "kill_unnoticed": "dead, unnoticed", "kill_asked": "asked of the dead node",
+    "kill_noticed": "just noticed", "dead_node": "dead, noticed", "pause_unnoticed": "hangs, unnoticed",
+    "pause_asked": "asked of the node that hangs",
+}  # fmt: skip
+_NOTHING = Estimate(np.nan, np.nan, np.nan)
+
+
+def run_at_shares(source: Source) -> RecordedRun:
+    """Return the run of a source.
+
+    Raises LackingError if it has no cells under open arrivals at shares of capacity.
+    """
+    if source.run is None or not (source.run.cells["load_share"].notna() & (source.run.cells["kind"] == OPEN)).any():
+        raise LackingError(f"{source.label} has no open arrivals at shares of what the weakest setting carries")
+    return source.run
+
+
+def mix_name(read_share: float) -> str:
+    """Name a mix as people do.
+
+    >>> [mix_name(share) for share in (1.0, 0.0, 0.9)]
+    ['reads alone', 'updates alone', '90 % reads']
+    """
+    return {1.0: "reads alone", 0.0: "updates alone"}.get(read_share, f"{100 * read_share:.0f} % reads")
+
+
+def setting_name(setting: str, read_share: float) -> str:
+    """Name a setting by the levels that count in a mix.
+
+    >>> setting_name("QUORUM/QUORUM", 1.0), setting_name("ONE/ALL", 0.5)
+    ('QUORUM', 'ONE/ALL')
+    """
+    read, _, write = setting.partition("/")
+    return {1.0: read, 0.0: write}.get(read_share, setting)
+
+
+def _rows(table: pd.DataFrame, shares: Iterable[float]) -> pd.DataFrame:
+    wanted = [round(share, 6) for share in shares]
+    return table[(table["measured"] == SHARE) & table["at"].isin(wanted)]
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """Index rows by mix, setting and share in words; the base of each mix is left out."""
+    mixes = [mix_name(share) for share in table["read_share"].astype(float)]
+    settings = list(map(setting_name, table["setting"], table["read_share"].astype(float)))
+    keys = {"mix": mixes, "setting": settings} | ({"share": table["at"].to_numpy()} if "at" in table else {})
+    return table.set_axis(pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys)))
+
+
+def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
+    """Return what stronger settings cost: in capacity, and in response time at the same arrivals.
+
+    Index mix, setting, share (of what the weakest setting carries). Columns capacity (Estimate: what the weakest
+    carries over what this one does), rate_per_s, own_share, p50, mean, p99 (Estimate: over the weakest setting's, within
+    blocks), p50_ms, p99_ms (Estimate), blocks, not_carried.
+
+    Raises LackingError for a run without open arrivals at those shares.
+    """
+    run = run_at_shares(source)
+    table = _rows(open_results(run.statistics, replicas(run)), shares)
+    table = table[table["setting"] != table["base"]]
+    if table.empty:
+        listed = " and ".join(f"{share:g}" for share in shares)
+        raise LackingError(f"{source.label} has no two settings at {listed} of what the weakest carries")
+    carried = capacity_ratios(run.statistics)
+    of_capacity = pd.Series(
+        list(estimates(carried, "ratio")), pd.MultiIndex.from_frame(carried[[*MIX, "setting"]]), dtype=object
+    )
+    found = pd.DataFrame({
+        "capacity": [of_capacity.get(key, _NOTHING) for key in table[[*MIX, "setting"]].itertuples(index=False)],
+        "rate_per_s": table["rate_per_s"].to_numpy(), "own_share": table["own_share"].to_numpy(),
+        **{name: estimates(table, f"ratio_{name}", f"ratio_{name}_low", f"ratio_{name}_high").to_numpy()
+           for name in COMPARED},
+        **{f"{name}_ms": [one.times(1e-3) for one in estimates(table, f"{name}_us", f"{name}_low_us", f"{name}_high_us")]
+           for name in ("p50", "p99")},
+        "blocks": table["blocks"].to_numpy(), "not_carried": table["not_carried"].to_numpy(),
+    }, _named(table).index)  # fmt: skip
+    return found
+
+
+def prices_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `prices` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "capacity": ("capacity: times fewer requests", ".2f"), "p50": ("median, times", ".2f"),
+        "mean": ("mean, times", ".2f"), "p99": ("p99, times", ".2f"), "p50_ms": ("median, ms", ".2f"),
+        "p99_ms": ("p99, ms", ".1f"), "own_share": ("share of its own capacity", ".2f"), "blocks": ("cluster starts", ""),
+    }  # fmt: skip
+    return titled(table, columns, missing="not carried")
+
+
+def reached(source: Source) -> pd.DataFrame:
+    """Return how narrow the intervals of the plan's primary figures became, and what the aims would take.
+
+    Index mix, setting, share. Of each figure the half-width of its ratio's 95 % interval in percent, p50_percent and so
+    on, and p50_starts: cluster starts for the aim, by the spread between those that there are.
+    """
+    table = prices(source)
+    found = pd.DataFrame(index=table.index)
+    for name, aim in AIMS.items():
+        percent = np.array([one.half_width_percent for one in table[name]])
+        found[f"{name}_percent"] = percent
+        # the width falls with the root of the starts, if Student's factor is left as it is
+        logs = np.log1p(percent / 100) / np.log1p(aim / 100)
+        found[f"{name}_starts"] = np.ceil(table["blocks"].to_numpy() * logs**2)
+    return found
+
+
+def reached_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `reached` in words."""
+    columns: dict[str, tuple[str, Format]] = {}
+    for name, aim in AIMS.items():
+        columns[f"{name}_percent"] = (f"{name}, half-width, %", ".0f")
+        columns[f"{name}_starts"] = (f"{name}, cluster starts for {aim} %", ",.0f")
+    return titled(table, columns, missing="not known")
+
+
+def price_curves(source: Source, figures: Sequence[str] = ("p50", "p99")) -> Figure:
+    """Draw what each setting costs in response time over the share of capacity, mix by mix, with its interval."""
+    run = run_at_shares(source)
+    table = open_results(run.statistics, replicas(run))
+    table = table[(table["measured"] == SHARE) & (table["setting"] != table["base"])]
+    wide = table.groupby("read_share")["at"].nunique()
+    mixes = sorted(wide.index[wide >= 3], reverse=True)  # noqa: PLR2004 - a curve
+    if not mixes:
+        raise LackingError(f"{source.label} has no mix at three shares of capacity")
+    figure, axes = panels(len(figures), len(mixes), width=3.6, sharex=True, sharey="row")
+    for row, name in zip(axes, figures, strict=True):
+        for panel, mix in zip(row, mixes, strict=True):
+            _curves(panel, table[table["read_share"] == mix], name)
+            panel.set_title(mix_name(float(mix)))
+            panel.axhline(1, color="grey", linewidth=0.8)
+            panel.set_yscale("log")
+        row[0].set_ylabel(f"{name} / that of the weakest setting")
+    for panel in axes[-1]:
+        panel.set_xlabel("share of what the weakest carries")
+    for panel in axes[0]:
+        panel.legend()
+    return done(figure)
+
+
+def _curves(panel: Any, table: pd.DataFrame, name: str) -> None:
+    for setting, own in table.groupby("setting", sort=False):
+        own = own.sort_values("at")
+        known = own[own[f"ratio_{name}"].notna()]
+        colour = palette.setting(str(setting))
+        called = setting_name(str(setting), float(own["read_share"].iloc[0]))
+        panel.plot(known["at"], known[f"ratio_{name}"], "o-", color=colour, markersize=4, label=called)
+        panel.fill_between(
+            known["at"], known[f"ratio_{name}_low"], known[f"ratio_{name}_high"], color=colour, alpha=0.18, linewidth=0
+        )
+
+
+def why(source: Source, calibration: CalibrationRun | None = None, jobs: int = 100) -> pd.DataFrame:
+    """Return why settings differ: processor time of the nodes per request, capacity, and what the network says of both.
+
+    `jobs`: requests in flight of the network's closed loop. Index mix, setting; columns node_us (Estimate), times (times
+    the base's processor time), capacity (times fewer requests carried), network_open and network_closed (times fewer
+    by the calibrated network, by the station that is busy first and in a closed loop), all Estimates.
+
+    Raises LackingError for a run that does not say what its nodes took.
+    """
+    run = run_at_shares(source)
+    demands = load_limits.demands(run.statistics)
+    carried = capacity_ratios(run.statistics).set_index([*MIX, "setting"])
+    network = None if calibration is None else _network(run, calibration)
+    rows = []
+    for key, row in demands.iterrows():
+        *_, read_share, _, setting = key  # type: ignore[misc]
+        capacity = Estimate(*carried.loc[key, ["ratio", "low", "high"]]) if key in carried.index else _NOTHING
+        prices_of = {
+            "network_open": _NOTHING if network is None else network.price(read_share, setting, row["base"]),
+            "network_closed": _NOTHING if network is None else network.price(read_share, setting, row["base"], jobs),
+        }
+        rows.append({"read_share": read_share, "setting": setting, "capacity": capacity} | dict(row) | prices_of)
+    table = pd.DataFrame(rows)
+    one = Estimate(1.0, 1.0, 1.0)
+    table["capacity"] = table["capacity"].where(table["setting"] != table["base"], one)
+    return _named(table)[["node_us", "times", "capacity", "network_open", "network_closed"]]
+
+
+def _network(run: RecordedRun, calibration: CalibrationRun) -> NetworkLoad:
+    nodes = run.manifest["profile"]["cluster"]["nodes"]
+    return NetworkLoad(calibration.calibrated(), nodes, replication(run) or nodes)
+
+
+def why_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `why` in words."""
+    return titled(table, {
+        "node_us": ("nodes' processor time per request, us", ".0f"), "times": ("times the weakest's", ".2f"),
+        "capacity": ("measured: times fewer requests carried", ".2f"),
+        "network_open": ("network, open: times fewer", ".2f"), "network_closed": ("network, closed: times fewer", ".2f"),
+    }, missing="")  # fmt: skip
+
+
+def taken(source: Source, share: float) -> pd.DataFrame:
+    """Return what the load takes of the machine at a share of capacity.
+
+    Index mix, setting; columns as of `load_limits.limits`: parts of all processors that the nodes, the client and all
+    together take, part of the time that the busiest disk is busy, and MB a second through the loopback.
+    """
+    run = run_at_shares(source)
+    table = load_limits.limits(run.statistics, int(run.manifest["machine"]["cores"])).reset_index()
+    table = table[table["at"] == round(share, 6)]
+    if table.empty:
+        raise LackingError(f"{source.label} has no cells at {share:g} of what the weakest setting carries")
+    return _named(table.drop(columns="at"))[["nodes", "client", "busy", "disk", "wire_mb_per_s"]]
+
+
+def taken_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `taken` in words."""
+    parts = table[["nodes", "client", "busy", "disk"]].map(lambda part: part.times(100))
+    columns: dict[str, tuple[str, Format]] = {
+        "nodes": ("nodes, % of the processors", ".0f"), "client": ("client, %", ".0f"), "busy": ("all, %", ".0f"),
+        "disk": ("disk busy, % of the time", ".1f"), "wire_mb_per_s": ("loopback, MB/s", ".0f"),
+    }  # fmt: skip
+    return titled(parts.assign(wire_mb_per_s=table["wire_mb_per_s"]), columns, missing="not known")
+
+
+def troubled(source: Source, figure: str = "p99") -> pd.DataFrame:
+    """Return a figure of the response time while a node is dead or hangs, next to all well.
+
+    `figure`: p50, mean, p95 or p99. Index mix, setting, share; columns as `_CONDITIONS` names them, Estimates in ms over
+    blocks; one strike is one observation.
+
+    Raises LackingError for a run without trouble.
+    """
+    run = run_at_shares(source)
+    by = by_condition(run.statistics, replicas(run))
+    by = by[by["condition"].isin(_CONDITIONS)]
+    if by.empty:
+        raise LackingError(f"{source.label} has no open arrivals with a node dead")
+    whole = pd.concat([open_results(run.statistics, replicas(run)).assign(condition=""), by], ignore_index=True)
+    whole = whole[whole["measured"] == SHARE]
+    column = "latency" if figure == "mean" else figure
+    whole["figure"] = [one.times(1e-3) for one in estimates(whole, f"{column}_us", f"{column}_low_us", f"{column}_high_us")]
+    wide = whole.set_index(["read_share", "setting", "at", "condition"])["figure"].unstack("condition")  # noqa: PD010
+    struck = wide[[name for name in wide if name]].notna().any(axis=1)
+    wide = wide.loc[struck, [name for name in _CONDITIONS if name in wide]].rename(columns=_CONDITIONS)
+    order = {key: place for place, key in enumerate(whole.set_index(["read_share", "setting", "at"]).index.unique())}
+    wide = wide.loc[sorted(wide.index, key=lambda key: order[key])]
+    named = _named(wide.reset_index())[list(wide.columns)]
+    return named.rename_axis(columns=None)
+
+
+def troubled_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `troubled` in words."""
+    return titled(table, {name: (f"{name}, ms", ".1f") for name in table.columns}, missing="")
+
+
+def other_processors(run: RecordedRun, condition: str) -> pd.DataFrame:
+    """Return how prices change with a processor of one's own, or a quota, for each node.
+
+    `condition`: as cells have it. Index mix, price, share (NaN but for waiting), setting; columns without, with and
+    change (Estimates), blocks.
+
+    Raises LackingError if the run has no such arm.
+    """
+    table = changes(run.statistics, run.cells, run.slices, condition)
+    if table.empty:
+        raise LackingError(f"{run.name} has no cells with {condition.replace('_', ' ')}")
+    table["mix"] = [mix_name(float(share)) for share in table["read_share"]]
+    table["setting"] = list(map(setting_name, table["setting"], table["read_share"].astype(float)))
+    for name in ("without", "with", "change"):
+        table[name] = estimates(table, name, f"{name}_low", f"{name}_high").to_numpy()
+    kept = table.rename(columns={"at": "share"}).set_index(["mix", "price", "share", "setting"])
+    return kept[["without", "with", "change", "blocks"]]
+
+
+def other_processors_shown(table: pd.DataFrame, arm: str) -> pd.DataFrame:
+    """Return `other_processors` in words; `arm` names the column with it."""
+    words = titled(table, {
+        "without": ("shared processors", ".2f"), "with": (arm, ".2f"), "change": ("ratio of the two", ".2f"),
+        "blocks": ("cluster starts", ""),
+    })  # fmt: skip
+    prices_of = {"closed": "capacity, closed loop", "capacity": "capacity, open arrivals"}
+    index = words.index.to_frame(index=False)
+    index["price"] = [prices_of.get(price, f"{price} at the same arrivals") for price in index["price"]]
+    index["share"] = ["" if np.isnan(share) else f"{share:g}" for share in index["share"]]
+    words.index = pd.MultiIndex.from_frame(index)
+    return words
+
+
+def data_centres(source: Source) -> pd.DataFrame:
+    """Return the prices of a run with several deployments, each by itself.
+
+    Index deployment, setting, share; columns p50_ms and p99_ms (Estimate), p50 and p99 (Estimate, over the weakest
+    setting's), capacity, survives (reads, writes: dead replicas), blocks.
+    """
+    run = run_at_shares(source)
+    table = open_results(run.statistics, replicas(run))
+    table = table[table["measured"] == SHARE]
+    carried = capacity_ratios(run.statistics).set_index(["deployment", "setting"])
+    keys = list(zip(table["deployment"], table["setting"], strict=True))
+    one = Estimate(1.0, 1.0, 1.0)
+    of_capacity = [Estimate(*carried.loc[key, ["ratio", "low", "high"]]) if key in carried.index else one for key in keys]
+    index = pd.MultiIndex.from_frame(table[["deployment", "setting", "at"]].rename(columns={"at": "share"}))
+    return pd.DataFrame({
+        **{f"{name}_ms": [x.times(1e-3) for x in estimates(table, f"{name}_us", f"{name}_low_us", f"{name}_high_us")]
+           for name in ("p50", "p99")},
+        **{name: estimates(table, f"ratio_{name}", f"ratio_{name}_low", f"ratio_{name}_high").to_numpy()
+           for name in ("p50", "p99")},
+        "capacity": of_capacity,
+        "survives": [f"{r} and {w}" for r, w in zip(table["survives_reads"], table["survives_writes"], strict=True)],
+        "blocks": table["blocks"].to_numpy(),
+    }, index)  # fmt: skip
+
+
+def data_centres_shown(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return `data_centres` in words; `names` are those of the deployments."""
+    words = titled(table, {
+        "p50_ms": ("median, ms", ".1f"), "p99_ms": ("p99, ms", ".1f"), "p50": ("median, times", ".2f"),
+        "p99": ("p99, times", ".2f"), "capacity": ("capacity: times fewer requests", ".2f"),
+        "survives": ("reads and writes survive", ""), "blocks": ("cluster starts", ""),
+    }, missing="")  # fmt: skip
+    return words.rename(index=names, level="deployment")
+
+
+def predictions(source: Source, calibration: CalibrationRun | None = None) -> pd.DataFrame:
+    """Return `lightest.predictions` of a run, with the calibrated network where one is given."""
+    run = run_at_shares(source)
+    network = None if calibration is None else _network(run, calibration).response_ms
+    return lightest.predictions(run.statistics, int(run.manifest["machine"]["cores"]), network)
+
+
+def off_shown(table: pd.DataFrame, shares: Sequence[float] = (0.6, 0.8)) -> pd.DataFrame:
+    """Return by how much each method is off at heavier shares, as a factor; `table` is from `predictions`."""
+    known = table[table["at"].isin(shares)]
+    factors = lightest.off(known).unstack("method")  # noqa: PD010
+    below = known.groupby(["at", "method"])["ratio"].agg(lambda ratio: np.isinf(ratio).mean()).unstack("method")  # noqa: PD010
+    words = factors.map(lambda factor: "a rate that it has above capacity" if np.isinf(factor) else f"{factor:.2f}")
+    return words.where(~((below > 0) & (below < 1)), "above capacity in some").rename_axis("share of capacity")
+
+
+def quoted(source: Source) -> dict[str, object]:
+    """Return what the prose quotes: reads alone and half reads at QUORUM, at the primary shares."""
+    table = prices(source)
+    values: dict[str, object] = {}
+    for mix, setting, short in (("reads alone", "QUORUM", "reads"), ("updates alone", "QUORUM", "updates"),
+                                ("50 % reads", "QUORUM/QUORUM", "mixed")):  # fmt: skip
+        own = table[(table.index.get_level_values("mix") == mix) & (table.index.get_level_values("setting") == setting)]
+        for (_, _, share), row in own.iterrows():  # type: ignore[misc]
+            at = f"{100 * float(share):.0f}"
+            values |= {f"{short}_p50_{at}": f"{row['p50']:.1f}", f"{short}_p99_{at}": f"{row['p99']:.1f}"}
+            values[f"{short}_capacity"] = f"{row['capacity']:.1f}"
+    return values
