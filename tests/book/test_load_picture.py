@@ -100,7 +100,7 @@ def test_it_is_set_by_keyboard_and_fits_a_telephone_in_light_and_dark(opened):
     assert opened.locator("#load-said").inner_text() != before
     opened.focus("[data-axis]")
     opened.keyboard.press("Enter")
-    assert "requests a second" in opened.locator("svg").inner_text()
+    assert "requests a second" in opened.locator("svg").text_content()
     for theme in ("light", "dark"):
         opened.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
         assert opened.evaluate("document.documentElement.scrollWidth") <= 390

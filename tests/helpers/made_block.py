@@ -3,7 +3,8 @@
 import math
 from contextlib import nullcontext
 
-from cassbook.lab.run.block import Block, Runners, Start
+from cassbook.lab.run.block import Block, Start
+from cassbook.lab.run.runners import Runners
 from cassbook.lab.run.client import Place
 from cassbook.lab.run.distance import Watch
 

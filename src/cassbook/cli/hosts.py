@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cassbook.profile.profile import Profile
 
 _ALLOWED_MB = 500
+#: What somebody agrees to is an estimate: so many times as much is what was agreed to.
+_AS_ASKED = 1.5
 F = TypeVar("F", bound=Callable[..., Any])
 _file = click.Path(path_type=Path)
 _OPTIONS = (
@@ -197,16 +199,20 @@ def announce(cluster: ExistingCluster, profile: Profile, folder: Path, resume: b
     return amount
 
 
-def confirm(amount: Written, options: dict[str, Any]) -> None:
-    """Ask, if what is to be written is more than was allowed.
+def confirm(amount: Written, options: dict[str, Any]) -> float | None:
+    """Ask, if what is to be written is more than was allowed; return how many MB may be, or None without a bound.
 
     `options`: the command's own: `at_most_mb`, `yes`.
 
     Raises InputError before anything is written: the answer is no, or nobody is there to answer.
     """
     allowed = _ALLOWED_MB if options["at_most_mb"] is None else options["at_most_mb"]
-    if not options["yes"] and amount.total_mb > allowed:
-        _ask(amount, allowed)
+    if options["yes"]:
+        return None
+    if amount.total_mb <= allowed:
+        return float(allowed)
+    _ask(amount, allowed)
+    return _AS_ASKED * amount.total_mb
 
 
 def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list[str]:
@@ -223,9 +229,16 @@ def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list
     lines += [
         f"keyspace {cluster.keyspace}: made for this run, {counted(profile.cluster.replication_factor, 'replica')}, "
         f"{end}; {_untouched(len(cluster.others))}",
-        f"writes, over all replicas: tables {amount.table_mb:.0f} MB, updates at most {amount.updates_mb:.0f} MB",
+        f"writes, over all replicas: tables {amount.table_mb:.0f} MB, updates about {amount.updates_mb:.0f} MB{_by(amount)}",
     ]
     return lines
+
+
+def _by(amount: Written) -> str:
+    """Say what an estimate takes for granted."""
+    if not amount.per_s:
+        return ""
+    return f" at {amount.per_s:,.0f} requests a second, which the warm-up puts right"
 
 
 def _untouched(others: int) -> str:
@@ -236,7 +249,7 @@ def _untouched(others: int) -> str:
 
 
 def _ask(amount: Written, allowed_mb: int) -> None:
-    question = f"this may write {amount.total_mb:.0f} MB, more than the {allowed_mb} MB that are allowed"
+    question = f"this writes about {amount.total_mb:.0f} MB, more than the {allowed_mb} MB that are allowed"
     if not _at_a_terminal():
         raise InputError(f"{question}; nothing was written. Give --at-most-mb {amount.total_mb + 1:.0f}, or --yes")
     if not click.confirm(f"{question}. Go on?", err=True):

@@ -75,12 +75,12 @@ def run(
             wanted = careful(wanted, find_capacity(newest)).model_copy(update={"engine": newest})
             reached = False
     folder = folder_of(wanted.engine)
+    allowed_mb: float | None = None
     with placed_clients(scheduler, there, wanted, folder, resume, log) as (placed, clients):
         if there is not None:
             resume = resume or _left_without_cells(folder, placed)
             amount = announce(there, placed, folder, resume, log)
-            if not dry_run:
-                confirm(amount, existing)
+            allowed_mb = None if dry_run else confirm(amount, existing)
         if dry_run:
             _forecast([placed], hosts is None, form)
             if not reached:
@@ -89,7 +89,7 @@ def run(
 
         from cassbook.lab.run.measure import measure
 
-        measure(placed, folder, resume=resume, log=log, existing=there, clients=clients)
+        measure(placed, folder, resume=resume, log=log, existing=there, clients=clients, allowed_mb=allowed_mb)
     _show([folder], form)
 
 

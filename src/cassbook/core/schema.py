@@ -16,7 +16,8 @@ from cassbook.core.errors import InputError
 SCHEMA_VERSION = 3
 READ_VERSIONS = (1, 2, 3)
 
-OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "RMW", "UNKNOWN")
+#: DELETE and BATCH are of statements of one's own; a batch is one request, however many statements it has.
+OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "RMW", "UNKNOWN", "DELETE", "BATCH")
 #: Where levels alternate, what is sent right after a change is the guard's and does not count.
 PHASES = ("warmup", "steady", "drain", "guard")
 

@@ -45,7 +45,7 @@ CELL_COLUMNS = [
     "marks",
 ]
 #: Operations that write; Cassandra treats inserts and updates alike, as upserts (section II.B).
-WRITES = ("UPDATE", "INSERT")
+WRITES = ("UPDATE", "INSERT", "DELETE", "BATCH")
 #: Operations that read; where a cell has single reads, its `read_latency_us` is theirs.
 READS = ("READ", "SCAN")
 QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}

@@ -10,29 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cassbook.core.releases import RELEASES
+from cassbook.profile.syntax import came_with, misnamed, version_of
 
-_NUMBERS = (
-    "text", "varchar", "ascii", "tinyint", "smallint", "int", "bigint", "varint", "counter", "float", "double",
-    "decimal", "boolean", "uuid", "timeuuid", "timestamp", "date", "time", "blob",
-)  # fmt: skip
-#: Types of columns for which each sort of values is made.
-BINDABLE = {
-    "distribution and count": _NUMBERS,
-    "size": ("text", "varchar", "ascii", "blob"),
-    "between": ("float", "double", "decimal"),
-}
-#: Said of a column of any other type.
-_NO_VALUES = ", for which no values are made"
-#: How a literal of a type that cannot be bound is written.
-_LITERALS = {
-    "list": "['a', 'b']", "set": "{'a', 'b'}", "map": "{'a': 1}", "tuple": "(1, 'a')", "inet": "'127.0.0.1'",
-    "duration": "1h30m", "vector": "[0.1, 0.2]",
-}  # fmt: skip
 #: Releases of Cassandra that types came with.
 _SINCE = {
     "tinyint": (2, 2), "smallint": (2, 2), "date": (2, 2), "time": (2, 2), "duration": (3, 10), "vector": (5, 0),
 }  # fmt: skip
+#: From this release on a column's type of one's own need not be frozen (CASSANDRA-7423).
+_NOT_FROZEN = (3, 6)
 
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 _TABLE = re.compile(rf"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?({_NAME})\s*\(", re.IGNORECASE)
@@ -42,92 +27,140 @@ _BEHIND_TYPE = re.compile(r"\s+(?:PRIMARY\s+KEY|STATIC|MASKED\s+WITH|CHECK)\b.*"
 _OF_TABLE = re.compile(rf"\b(?:INTO|UPDATE|FROM)\s+({_NAME})", re.IGNORECASE)
 _INSERT = re.compile(rf"INSERT\s+INTO\s+{_NAME}\s*\(([^()]*)\)\s*VALUES\s*\(", re.IGNORECASE)
 _MARKER = r"(\?|:\w+)"
-_COMPARED = re.compile(rf"({_NAME})\s*(?:=|!=|<=|>=|<|>)\s*{_MARKER}")
+_COMPARED = re.compile(rf"(?<![.\w\"])({_NAME})\s*(?:=|!=|<=|>=|<|>)\s*{_MARKER}")
 _ADDED = re.compile(rf"({_NAME})\s*=\s*({_NAME})\s*[+-]\s*{_MARKER}")
 _IN = re.compile(rf"({_NAME})\s+IN\s*\(([^()]*)\)", re.IGNORECASE)
+_OPTION = re.compile(rf"\b(TTL|TIMESTAMP|LIMIT)\s+{_MARKER}", re.IGNORECASE)
+#: Types of what is bound to parts of a statement that are no column.
+_OF_OPTION = {"ttl": "int", "timestamp": "bigint", "limit": "int"}
 _IN_LIST = re.compile(rf"({_NAME})\s+IN\s*{_MARKER}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A type of CQL, without what is frozen of it.
+
+    Attributes
+    ----------
+    name : str
+        int, list, vector; or what a type of one's own is called.
+    parts : tuple of ColumnType
+        What is within it: elements, keys and elements, parts of a tuple, fields of a type of one's own.
+    fields : tuple of str, optional
+        Names of the fields of a type of one's own.
+    size : int
+        Elements of a vector.
+    known : bool
+        Whether it is one of Cassandra's or was created here.
+    """
+
+    name: str
+    parts: tuple[ColumnType, ...] = ()
+    fields: tuple[str, ...] | None = None
+    size: int = 0
+    known: bool = True
+
+    def __str__(self) -> str:
+        """As it is written.
+
+        >>> str(column_type("frozen<map<text, list<int>>>"))
+        'map<text, list<int>>'
+        """
+        if self.fields is not None or not self.parts:
+            return self.name
+        inner = [*map(str, self.parts), *([str(self.size)] if self.size else [])]
+        return f"{self.name}<{', '.join(inner)}>"
+
+
+_PLAIN = frozenset({
+    "ascii", "bigint", "blob", "boolean", "counter", "date", "decimal", "double", "duration", "float", "inet", "int",
+    "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar", "varint",
+})  # fmt: skip
+_COMPOSED = {"list": 1, "set": 1, "map": 2, "vector": 2, "tuple": None}
+
+
+def column_type(text: str, own: Mapping[str, Mapping[str, str]] | None = None) -> ColumnType:
+    """Read a type; `own` are the types that statements create, by name, with the types of their fields.
+
+    >>> column_type("vector<float, 3>"), column_type("place", {"place": {"street": "text"}}).fields
+    (ColumnType(name='vector', parts=(ColumnType(name='float', parts=(), fields=None, size=0, known=True),), fields=None, size=3, known=True), ('street',))
+    """
+    text = text.strip()
+    own = own or {}
+    outer, bracket, inner = text.partition("<")
+    name = _plain(outer.strip())
+    parts = _split(inner.strip().removesuffix(">")) if bracket else []
+    if name == "frozen" and len(parts) == 1:
+        return column_type(parts[0], own)
+    if name in own and not parts:
+        fields = own[name]
+        return ColumnType(name, tuple(column_type(each, own) for each in fields.values()), tuple(fields))
+    if name in _PLAIN and not parts:
+        return ColumnType(name)
+    if name not in _COMPOSED or not parts or _COMPOSED[name] not in {None, len(parts)}:
+        return ColumnType(text, known=False)
+    if name == "vector":
+        return ColumnType(name, (column_type(parts[0], own),), size=int(parts[1]) if parts[1].isdecimal() else 0)
+    return ColumnType(name, tuple(column_type(each, own) for each in parts))
+
+
+@dataclass(frozen=True, slots=True)
 class Marker:
-    """A marker of a statement: the name that its values go by, its column, the column's type, and if it is a list."""
+    """A marker of a statement: the name that its values go by, its column, and the type of what is bound."""
 
     name: str
     column: str
-    type: str
-    listed: bool = False
-
-    def misfit(self, sort: str) -> str:
-        """Say why values of a sort cannot be bound to it, and what works; '' if they can."""
-        if self.listed:
-            return f"{self.column} IN ? takes a list, which cannot be bound; write IN (:a, :b), one marker per value"
-        return misfit(sort, self.column, self.type)
+    type: ColumnType
 
 
-def misfit(sort: str, column: str, typename: str) -> str:
-    """Say why values of a sort (a key of `BINDABLE`) cannot be bound to a column, and what works; '' if they can.
-
-    >>> misfit("size", "age", "int")
-    'age is int; use distribution and count'
-    >>> misfit("distribution and count", "age", "int")
-    ''
-    """
-    plain = _outer(typename)
-    if plain in BINDABLE[sort]:
-        return ""
-    fit = [name for name, types in BINDABLE.items() if plain in types]
-    if fit:
-        return f"{column} is {typename}; use {' or '.join(fit)}"
-    literal = _LITERALS.get(plain, "{street: 'a', number: 1}")
-    return f"{column} is {typename}{_NO_VALUES}; write a literal into the statement, such as {literal}"
-
-
-def together(misfits: Iterable[str]) -> str:
-    """Join what `misfit` says of several columns; the types that values are made for are listed once, last."""
-    said = list(dict.fromkeys(filter(None, misfits)))
-    listed = [f"values are made for {', '.join(_NUMBERS)} alone"] if any(_NO_VALUES in each for each in said) else []
-    return "; ".join([*said, *listed])
-
-
-def tables(create: Iterable[str]) -> dict[str, dict[str, str]]:
+def tables(create: Iterable[str]) -> dict[str, dict[str, ColumnType]]:
     """Return the type of each column of each table that statements create."""
-    return {name: columns for statement in create for name, columns in _created(_TABLE, statement)}
+    create = list(create)
+    own = {name: fields for statement in create for name, fields in _created(_TYPE, statement)}
+    return {
+        name: {column: column_type(text, own) for column, text in columns.items()}
+        for statement in create for name, columns in _created(_TABLE, statement)
+    }  # fmt: skip
 
 
 def lacking(create: Iterable[str], engine: str) -> list[str]:
-    """Say which types statements name that a release has not, and the releases here that have them."""
+    """Say which types and names in statements a release does not take, and what works."""
     create = list(create)
     own = {name for statement in create for name, _ in _created(_TYPE, statement)}
-    version = _version(engine)
-    said = {}
+    version, said, names = version_of(engine), dict[str, str](), list[str]()
     for statement in create:
         for kind in (_TABLE, _TYPE):
+            if begun := kind.match(statement.strip()):
+                names += [begun[1], *_names(statement.strip(), begun)]
             for table, columns in _created(kind, statement):
                 for column, typename in columns.items():
                     for used in set(re.findall(r"\w+", typename.lower())) & (set(_SINCE) - own):
                         if version and version < _SINCE[used]:
-                            said[f"{table}.{column}"] = f"{table}.{column} is {typename}; {_came_with(used, engine)}"
-    return list(said.values())
+                            lacks = came_with(_SINCE[used], used, engine, ", or another type")
+                            said[f"{table}.{column}"] = f"{table}.{column} is {typename}; {lacks}"
+                    if kind is _TABLE and version and version < _NOT_FROZEN and typename.lower() in own:
+                        lacks = came_with(_NOT_FROZEN, "types of your own that are not frozen", engine)
+                        said[f"{table}.{column}"] = f"{table}.{column} is {typename}; {lacks}, or frozen<{typename}>"
+    return [*said.values(), *misnamed(names, engine, _plain)]
 
 
-def _came_with(typename: str, engine: str) -> str:
-    since = _SINCE[typename]
-    have = [version for version in RELEASES if _version(version) >= since]
-    return (
-        f"Cassandra has {typename} from {'.'.join(map(str, since))} on, not in {engine}: use --engine "
-        f"{' or '.join(have)}, or another type"
-    )
+def _names(statement: str, begun: re.Match[str]) -> Iterator[str]:
+    """Names of columns or fields as they are written."""
+    for part in _split(_within(statement, begun.end())):
+        column = _COLUMN.fullmatch(part)
+        if column and not re.match(r"PRIMARY\s+KEY\b", part, re.IGNORECASE):
+            yield column[1]
 
 
-def _version(engine: str) -> tuple[int, ...]:
-    found = re.match(r"(\d+)\.(\d+)", engine)
-    return tuple(map(int, found.groups())) if found else ()
-
-
-def markers(statement: str, known: Mapping[str, Mapping[str, str]]) -> list[Marker]:
-    """Return the markers of a statement without texts and comments, whose columns and types are certain."""
+def table_of(statement: str) -> str:
+    """Return the table that a statement is about; '' where that is not plain."""
     table = _OF_TABLE.search(statement)
-    columns = known.get(_plain(table[1])) if table else None
+    return _plain(table[1]) if table else ""
+
+
+def markers(statement: str, known: Mapping[str, Mapping[str, ColumnType]]) -> list[Marker]:
+    """Return the markers of a statement without texts and comments, whose columns and types are certain."""
+    columns = known.get(table_of(statement))
     if not columns:
         return []
     found = [
@@ -136,11 +169,27 @@ def markers(statement: str, known: Mapping[str, Mapping[str, str]]) -> list[Mark
         if (column := _plain(name)) in columns
     ]
     found += [
-        Marker(f"in({column})" if marker == "?" else marker[1:], column, columns[column], listed=True)
+        Marker(f"in({column})" if marker == "?" else marker[1:], f"{column} IN ?", ColumnType("list", (columns[column],)))
         for name, marker in _IN_LIST.findall(statement)
         if (column := _plain(name)) in columns
     ]
-    return found
+    return found + [
+        Marker(f"[{word.lower()}]" if marker == "?" else marker[1:], word.upper(), ColumnType(_OF_OPTION[word.lower()]))
+        for word, marker in _OPTION.findall(statement)
+    ]
+
+
+def strangers(statement: str, known: Mapping[str, Mapping[str, ColumnType]]) -> list[str]:
+    """Say which table or columns of a statement without texts and comments nothing creates."""
+    name = table_of(statement)
+    if not name or not known or name.startswith("usertable"):  # YCSB's is the laboratory's own
+        return []
+    if name not in known:
+        return [f"no statement under create makes the table {name}; there is {', '.join(known)}"]
+    columns, insert = known[name], _INSERT.search(statement)
+    named = [*(_split(insert[1]) if insert else []), *(column for column, _ in _COMPARED.findall(statement))]
+    unknown = [column for column in dict.fromkeys(map(_plain, named)) if column not in columns]
+    return [f"{name} has no column {column}; it has {', '.join(columns)}" for column in unknown]
 
 
 def _pairs(statement: str) -> Iterator[tuple[str, str]]:
@@ -200,11 +249,3 @@ def _split(text: str) -> list[str]:
 def _plain(name: str) -> str:
     """A name as the server has it: in lower case unless it is quoted."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
-
-
-def _outer(typename: str) -> str:
-    """A type without what is in its brackets, and within frozen<> the one that is."""
-    typename = typename.lower()
-    if frozen := re.fullmatch(r"frozen<(.*)>", typename):
-        return _outer(frozen[1])
-    return typename.partition("<")[0]

@@ -22,7 +22,7 @@ from cassbook.core.consistency import (
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, release
-from cassbook.profile import columns
+from cassbook.profile import columns, syntax
 from cassbook.profile.conditions import ColdSection, PacedSection
 from cassbook.profile.distance import DistanceSection
 from cassbook.profile.faults import FaultsSection
@@ -39,7 +39,8 @@ from cassbook.profile.fields import (
     Threads,
 )
 from cassbook.profile.open import OpenSection, check_together
-from cassbook.profile.workloads import Distribution, WorkloadsSection
+from cassbook.profile.values import Distribution
+from cassbook.profile.workloads import WorkloadsSection
 
 #: How coordinators are chosen where no node is named: see `load.coordinators`.
 POLICIES = ("round_robin", "token_aware", "nearest", "nearest_dc")
@@ -65,7 +66,7 @@ class ClusterSection(Section):
 class TableSection(Section):
     """YCSB's usertable and how its rows are asked for (section III.A: the defaults of YCSB)."""
 
-    record_count: Positive
+    record_count: Positive = 25_000
     field_count: Positive = 10
     field_length: Positive = 100
     request_distribution: Distribution = "zipfian"
@@ -153,13 +154,13 @@ def _of_engine(section: Any, engine: str) -> Any:
 class Profile(Section):
     """One measurement plan."""
 
-    name: Name
-    title: str
+    name: Name = "mine"
+    title: str = ""
     engine: str = DEFAULT_ENGINE
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0)] = 1
     cluster: ClusterSection = ClusterSection()
-    table: TableSection
-    load: LoadSection
+    table: TableSection = TableSection()
+    load: LoadSection = LoadSection(steady_s=3.0)
     warm_up: WarmUpSection = WarmUpSection()
     pure: PureSection | None = None
     mixed: MixedSection | None = None
@@ -277,11 +278,13 @@ class Profile(Section):
 
     @model_validator(mode="after")
     def _columns_can_be_bound(self) -> Self:
-        """Refuse, all at once, types that the release lacks and values that no column of a type can have."""
+        """Refuse, all at once, what the release lacks and values that no column of a type can have."""
         wrong = []
-        for own in self.workloads.own if self.workloads else ():
-            if said := columns.together([*columns.lacking(own.create, self.engine), *own.misfits()]):
-                wrong.append(f"workloads.own.{own.name}: {said}")
+        owned = self.workloads.own if self.workloads else []
+        tables = columns.tables(syntax.words(statement) for own in owned for statement in own.create)
+        for own in owned:
+            if said := [*own.lacking(self.engine), *own.misfits(tables)]:
+                wrong.append(f"workloads.own.{own.name}: {'; '.join(said)}")
         if wrong:
             raise ValueError("; ".join(wrong))
         return self
@@ -367,6 +370,18 @@ class Profile(Section):
         return pairs
 
     @property
+    def uses_table(self) -> bool:
+        """Whether some cell uses YCSB's table; otherwise there is none."""
+        presets = bool(self.workloads and self.workloads.presets)
+        mixes = any(section.read_shares for section in self.open)
+        return presets or mixes or any((self.pure, self.mixed, self.cold, self.paced, self.faults))
+
+    @property
+    def first_workload(self) -> str:
+        """The first workload of its own, which a block loads and warms up with where no cell uses YCSB's table."""
+        return self.workloads.own[0].name if self.workloads and self.workloads.own else ""
+
+    @property
     def fixed_rates(self) -> str:
         """Design of the cells at fixed rates, whatever `design` is; empty where there are none."""
         paced = self.paced is not None or (self.workloads is not None and self.workloads.has_rates)
@@ -411,6 +426,8 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
     if not isinstance(content, dict):
         raise InputError(f"{path}: a profile is a mapping of keys, this is {type(content).__name__}")
     _refuse_stress(path, content)
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", path.stem).strip("-._") or "mine"
+    content = {"name": stem, "title": str(content.get("name", stem))} | content
     content |= {key: value for key, value in overrides.items() if value is not None}
     try:
         return Profile.model_validate(content)

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from cassbook.core.consistency import STRONG_SETTINGS
-from cassbook.profile import columns
+from cassbook.profile import columns, syntax
 from cassbook.profile.fields import Distinct, Name, Positive, Rates, Section, Settings, Share, Threads
+from cassbook.profile.values import Values
 
-Distribution = Literal["zipfian", "uniform", "hotspot", "exponential", "sequential"]
 Preset = Literal["A", "B", "C", "D", "E", "F"]
-_TEXT_OR_COMMENT = re.compile(r"'(?:[^']|'')*'|/\*.*?\*/|(?:--|//)[^\n]*", re.DOTALL)
 _OF_KEYSPACE = re.compile(r'\b(?:FROM|INTO|UPDATE|TABLE|EXISTS|ON|TYPE)\s+("[^"]+"|\w+)\s*\.', re.IGNORECASE)
 _CREATE = re.compile(r"CREATE\s+(?:TABLE|TYPE|(?:CUSTOM\s+)?INDEX)\b", re.IGNORECASE)
 _QUERY = re.compile(r"SELECT\b", re.IGNORECASE)
 _CHANGE = re.compile(r"(?:INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
 _VIEW = re.compile(r"CREATE\s+MATERIALIZED\b", re.IGNORECASE)
-_BATCH = re.compile(r"BEGIN\b.*\bBATCH\b", re.IGNORECASE | re.DOTALL)
 _CONDITION = re.compile(r"\bIF\b", re.IGNORECASE)
-
-
-def _words(statement: str) -> str:
-    """Give a statement without what is text or comment in it."""
-    return _TEXT_OR_COMMENT.sub(" ", statement)
+#: The kinds of operation that a statement may be counted as, by the word that it begins with; the first where the
+#: profile says none.
+_KINDS = {
+    "SELECT": ("READ", "SCAN", "RMW"), "INSERT": ("INSERT",), "UPDATE": ("UPDATE",), "DELETE": ("DELETE",),
+    "BEGIN": ("BATCH",),
+}  # fmt: skip
 
 
 def _own_keyspace(statement: str) -> str:
     """Take off the last semicolon, and refuse a statement that names a keyspace: tables live in the laboratory's."""
     statement = statement.strip().removesuffix(";").rstrip()
-    if named := _OF_KEYSPACE.search(_words(statement)):
+    if named := _OF_KEYSPACE.search(syntax.words(statement)):
         raise ValueError(f"names the keyspace {named[1]}; name the table alone, it is in the laboratory's own keyspace")
     return statement
 
@@ -44,24 +44,23 @@ def _create(statement: str) -> str:
     return statement
 
 
-def _no_batch(statement: str) -> None:
-    if _BATCH.match(statement):
-        raise ValueError("is a batch; batches are not measured: give each of its statements an operation of its own")
-
-
 def _query(statement: str) -> str:
-    _no_batch(statement)
     if not _QUERY.match(statement):
         raise ValueError("is not a SELECT")
     return statement
 
 
 def _change(statement: str) -> str:
-    _no_batch(statement)
-    if not _CHANGE.match(statement):
-        raise ValueError("is not an INSERT, UPDATE or DELETE")
-    if _CONDITION.search(_words(statement)):
-        raise ValueError("is a lightweight transaction (IF), which has consistency levels of another kind")
+    if syntax.is_batch(statement):
+        if not syntax.is_closed(statement):
+            raise ValueError("is a batch without APPLY BATCH at its end")
+        if not syntax.parts(statement):
+            raise ValueError("is a batch of nothing; give it INSERT, UPDATE or DELETE")
+    for part in syntax.parts(statement):
+        if not _CHANGE.match(part):
+            raise ValueError("is not an INSERT, UPDATE, DELETE or a batch of them")
+        if _CONDITION.search(syntax.words(part)):
+            raise ValueError("is a lightweight transaction (IF), which has consistency levels of another kind")
     return statement
 
 
@@ -70,72 +69,47 @@ Create = Annotated[Statement, AfterValidator(_create)]
 Change = Annotated[Statement, AfterValidator(_change)]
 
 
-class Values(Section):
-    """What is bound to a marker: numbers of a population, random content of a size, or random numbers of a range."""
-
-    #: Numbers from `first` on, of a population of `count`, asked for as YCSB does. While rows are loaded, a population
-    #: is gone through in order instead, a step every `every` rows, and round and round.
-    distribution: Distribution | None = None
-    count: Positive | None = None
-    first: int = 0
-    every: Positive = 1
-    hashed: bool = False  # put YCSB's hash of a number in its place, as in YCSB's keys
-    format: str = "{}"  # text with {} where the number goes, for text columns
-    #: length of random printable text, or of random bytes, fixed or from the least to the most
-    size: Positive | tuple[Positive, Positive] | None = None
-    between: tuple[float, float] | None = None  # bounds of uniform random numbers
-
-    @property
-    def sort(self) -> str:
-        """Which of the three it is, as `columns.BINDABLE` calls them."""
-        if self.distribution is not None:
-            return "distribution and count"
-        return "between" if self.size is None else "size"
-
-    @field_validator("format")
-    @classmethod
-    def _one_place(cls, value: str) -> str:
-        if value.count("{}") != 1 or "{" in value.replace("{}", "") or "}" in value.replace("{}", ""):
-            raise ValueError("has not exactly one {} where the number goes")
-        return value
-
-    @model_validator(mode="after")
-    def _of_one_sort(self) -> Self:
-        given = [name for name in ("distribution", "size", "between") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError("give one of distribution, size or between")
-        if (self.distribution is None) != (self.count is None):
-            raise ValueError("distribution and count go together")
-        # A default that is written out goes with anything: what a profile's dump says is the same profile.
-        said = {name for name, field in type(self).model_fields.items() if getattr(self, name) != field.default}
-        allowed = {"count", "first", "every", "hashed", "format"} if given[0] == "distribution" else set()
-        if strays := said - {given[0]} - allowed:
-            raise ValueError(f"{', '.join(sorted(strays))} does not go with {given[0]}")
-        for bounds in (self.size, self.between):
-            if isinstance(bounds, tuple) and bounds[0] > bounds[1]:
-                raise ValueError(f"{bounds[0]} is more than {bounds[1]}")
-        return self
-
-
 class OwnOperation(Section):
     """One kind of request: how often, and what is sent.
 
-    `rows` says what a query must bring back: 'one' row, 'some' (one or more) or 'any' number, none included.
+    `kind` is how it is counted; by default what the statement says by its first word, READ of a SELECT. `rows` says what
+    a query must bring back: 'one' row, 'some' (one or more) or 'any' number, none included.
     """
 
-    kind: Literal["READ", "UPDATE", "INSERT", "SCAN", "RMW"]
+    kind: Literal["READ", "UPDATE", "INSERT", "DELETE", "BATCH", "SCAN", "RMW"]
     share: Annotated[Share, Field(gt=0)]
     statement: Statement
     then: Change | None = None
     rows: Literal["one", "some", "any"] = "some"
     values: dict[str, Values] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _kind_by_statement(cls, content: Any) -> Any:
+        if not isinstance(content, dict) or "kind" in content or not isinstance(content.get("statement"), str):
+            return content
+        kinds = _KINDS.get(_verb(content["statement"]))
+        return content | {"kind": "RMW" if "then" in content else kinds[0]} if kinds else content
+
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         (_query if self.kind in {"READ", "SCAN", "RMW"} else _change)(self.statement)
+        if self.kind not in (kinds := _KINDS[verb := _verb(self.statement)]):
+            what = "a batch" if verb == "BEGIN" else f"{'an' if verb[0] in 'IU' else 'a'} {verb}"
+            raise ValueError(f"the statement is {what}; give kind: {kinds[0]}, or leave kind out")
         if (self.kind == "RMW") != (self.then is not None):
             raise ValueError("`then`, the statement that writes what was read, goes with RMW and with nothing else")
         return self
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What is sent, one after the other."""
+        return (self.statement,) if self.then is None else (self.statement, self.then)
+
+
+def _verb(statement: str) -> str:
+    found = re.match(r"\s*(\w+)", syntax.words(statement))
+    return found[1].upper() if found else ""
 
 
 class OwnLoad(Section):
@@ -169,23 +143,37 @@ class OwnWorkload(Section):
             raise ValueError(f"the shares of its operations add up to {total:g}, not to 1")
         return self
 
-    def misfits(self) -> list[str]:
-        """Say of all markers whose columns and types are plain which cannot have the values that they are given."""
-        known = columns.tables(map(_words, self.create))
-        asking: list[tuple[str, dict[str, Values]]] = [
-            (statement, self.values | operation.values)
-            for operation in self.operations
-            for statement in (operation.statement, operation.then)
-            if statement is not None
-        ]
-        asking += [(self.load.statement, self.values)] if self.load else []
-        found = [
-            marker.misfit(offered[marker.name].sort)
-            for statement, offered in asking
-            for marker in columns.markers(_words(statement), known)
-            if marker.name in offered
-        ]
-        return list(dict.fromkeys(filter(None, found)))
+    @property
+    def asking(self) -> Iterator[tuple[str, dict[str, Values]]]:
+        """Each statement that is sent, the load's too, with the values that it may ask for."""
+        for operation in self.operations:
+            for statement in operation.statements:
+                yield statement, self.values | operation.values
+        if self.load:
+            yield self.load.statement, self.values
+
+    def misfits(self, tables: Mapping[str, Mapping[str, columns.ColumnType]]) -> list[str]:
+        """Say what is wrong with its statements and values, as far as that is plain from the text.
+
+        `tables`: the columns of all tables that the profile creates.
+        """
+        found: list[str] = []
+        for statement, offered in self.asking:
+            for part in syntax.parts(statement):
+                plain = syntax.words(part)
+                found += columns.strangers(plain, tables)
+                for marker in columns.markers(plain, tables):
+                    if marker.name in offered:
+                        found += offered[marker.name].misfits(marker.column, marker.type)
+                    else:
+                        there = ", ".join(sorted(offered)) or "nothing"
+                        found.append(f"no values for {marker.name}, asked for by {part!r}; there are some for {there}")
+        return list(dict.fromkeys(found))
+
+    def lacking(self, engine: str) -> list[str]:
+        """Say what a release lacks of its tables and statements, and the releases here that have it."""
+        sent = (statement for statement, _ in self.asking)
+        return [*columns.lacking(map(syntax.words, self.create), engine), *syntax.lacking([*self.create, *sent], engine)]
 
 
 class WorkloadsSection(Section):

@@ -21,12 +21,14 @@ from cassbook.lab.load import values, wire
 from cassbook.lab.load.coordinators import Coordinators
 from cassbook.lab.load.core_workloads import Workload, kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
-from cassbook.profile.columns import misfit, together
-from cassbook.profile.workloads import OwnOperation, OwnWorkload, Values
+from cassbook.profile import syntax
+from cassbook.profile.columns import ColumnType
+from cassbook.profile.values import Values
+from cassbook.profile.workloads import OwnOperation, OwnWorkload
 
 #: So many requests of a kind are drawn; then they repeat.
 RING = 1 << 16
-_BEFORE_TABLE = re.compile(r"^(?:UPDATE|INSERT\s+INTO|(?:SELECT|DELETE)\b.*?\bFROM)\s+", re.IGNORECASE | re.DOTALL)
+_TABLE = re.compile(r"\b(?:INTO|UPDATE|FROM)\s+(\w+)", re.IGNORECASE)
 _LOADED_AT_ONCE = 1 << 13
 _ANY_NUMBER = 2**31 - 1
 _MOST_ROWS = {"one": 1, "some": _ANY_NUMBER, "any": 0}
@@ -66,9 +68,7 @@ class Statements(Workload):
         for statement in workload.create if create else ():
             self._ask(session.execute, statement)
         #: Tables that loading fills.
-        self.tables = (
-            re.findall(r"\b(?:INTO|UPDATE)\s+(\w+)", workload.load.statement, re.I)[:1] if workload.load else []
-        )
+        self.tables = list(dict.fromkeys(_TABLE.findall(syntax.words(workload.load.statement)))) if workload.load else []
         self._statements: list[list[PreparedStatement]] = [[] for _ in OPERATIONS]
         self._rings: dict[int, list[Request]] = {}
         self._used: set[str] = set()
@@ -121,7 +121,7 @@ class Statements(Workload):
 
     def _add(self, kind: int, statement: str) -> int:
         """Prepare a statement; its number among those of its kind."""
-        prepared = self._ask(lambda text: self._session.prepare(_qualified(text, self._keyspace)), statement)
+        prepared = self._ask(lambda text: self._session.prepare(syntax.qualified(text, self._keyspace)), statement)
         elsewhere = {column.keyspace_name for column in prepared.column_metadata} - {self._keyspace}
         if elsewhere:
             raise InputError(f"{self._where}: {statement!r} is about the keyspace {', '.join(elsewhere)}")
@@ -156,9 +156,9 @@ class Statements(Workload):
         for one, statement in asked:
             offered = self._values(one, statement)
             for column in statement.column_metadata:
-                wrong.append(misfit(offered[column.name].sort, column.name, column.type.typename))
-        if found := together(wrong):
-            raise InputError(f"{self._where}: {found}")
+                wrong += offered[column.name].misfits(column.name, values.type_of(column.type))
+        if wrong:
+            raise InputError(f"{self._where}: {'; '.join(dict.fromkeys(wrong))}")
 
     def _refuse_unused(self) -> None:
         given = set(self._workload.values).union(*(operation.values for operation in self._workload.operations))
@@ -174,11 +174,12 @@ class Statements(Workload):
         first = self._statements[kind][number]
         second = None if then is None else self._statements[UPDATE][then]
         wanted = self._values(operation, first) | (self._values(operation, second) if second else {})
-        drawn = {name: values.draw(generator, size, self._rng) for name, generator in wanted.items()}
+        types = _types(first, *([second] if second else []))
+        drawn = {name: values.draw(generator, size, self._rng, types[name]) for name, generator in wanted.items()}
         follows: list[Request | None] = [None] * size
         if second is not None and then is not None:
             follows = list(self._requests(second, then, wanted, drawn, size))
-        if kind in {UPDATE, INSERT}:
+        if operation.kind in {"UPDATE", "INSERT", "DELETE", "BATCH"}:
             return list(self._requests(first, number, wanted, drawn, size))
         most = _MOST_ROWS[operation.rows]
         verified = _verified(first)
@@ -210,16 +211,16 @@ class Statements(Workload):
         if load is None:
             return
         statement = self._statements[INSERT][self._load_statement]
-        wanted = self._values(None, statement)
+        wanted, types = self._values(None, statement), _types(statement)
         for begin in range(0, load.rows, _LOADED_AT_ONCE):
             size = min(_LOADED_AT_ONCE, load.rows - begin)
-            drawn = {name: values.go_through(v, begin, size, self._rng) for name, v in wanted.items()}
+            drawn = {name: values.go_through(v, begin, size, self._rng, types[name]) for name, v in wanted.items()}
             yield from self._requests(statement, self._load_statement, wanted, drawn, size)
 
 
-def _qualified(statement: str, keyspace: str) -> str:
-    """Name the keyspace of a statement's table; newer servers warn of those that leave it to the session."""
-    return _BEFORE_TABLE.sub(rf"\g<0>{keyspace}.", statement, count=1)
+def _types(*statements: PreparedStatement) -> dict[str, ColumnType]:
+    """Types of what is bound, by name; one of several statements where they differ, which `encode` then refuses."""
+    return {column.name: values.type_of(column.type) for one in statements for column in one.column_metadata}
 
 
 def _routing_key(parts: list[bytes]) -> bytes:

@@ -30,7 +30,7 @@ from cassbook.lab.load.lag import clock_resolution_ns
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import write_samples
 from cassbook.lab.load.slices import Slices
-from cassbook.lab.load.ycsb import create_table
+from cassbook.lab.load.ycsb import create_keyspace, create_table
 from cassbook.lab.run import conditions, open_cells, strikes, workloads
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.circumstances import now
@@ -38,9 +38,10 @@ from cassbook.lab.run.client import Client, Place
 from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.lab.run.distance import Seen, Watch
 from cassbook.lab.run.ladder import Known, Ladder, LadderBench, Load, Measured, together
-from cassbook.lab.run.plan import alternation
-from cassbook.lab.run.processes import ClientProcesses, LostClientError
+from cassbook.lab.run.plan import alternation, share_of_reads
+from cassbook.lab.run.processes import LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
+from cassbook.lab.run.runners import Runners
 from cassbook.lab.run.segments import Segments
 from cassbook.lab.run.store import RunStore, of_cell
 from cassbook.lab.run.strikes import Struck, Victim
@@ -113,53 +114,6 @@ class Start:
         return cls(block, number, cluster_start, notes)
 
 
-class Runners:
-    """Who runs the cells of a block: a client in this process, or client processes here or, with `clients`, elsewhere.
-
-    Client processes find the cluster at `place` and draw from `seed`; the `client` is closed with the runners.
-    """
-
-    def __init__(
-        self, profile: Profile, client: Client, place: Place, seed: list[int], epoch: float,
-        clients: Clients | None = None,
-    ) -> None:  # fmt: skip
-        self._profile, self.client, self._place, self._seed, self._epoch = profile, client, place, seed, epoch
-        self._clients = clients
-        self._processes: ClientProcesses | RemoteProcesses | None = None
-
-    def of(self, cell: Cell, attempt: int) -> tuple[Client | ClientProcesses, int]:
-        """Return who runs a cell, and how many processes that are.
-
-        This process does, unless the profile asks for more than one, for a client that has just been started, or a
-        person for clients on other machines. The warm-up, whose end it decides, is always its own.
-        """
-        count = self._profile.load.client_processes
-        alone = count == 1 and self._clients is None and cell.condition != "restarted_client"
-        if cell.kind == WARM_UP or alone:
-            return self.client, 1
-        if self._processes is None:
-            seed = [*self._seed, cell.order, *([attempt] if attempt > 1 else [])]
-            make = self._clients.place if self._clients else ClientProcesses
-            self._processes = make(count, self._profile, self._place, seed, self._epoch)
-        return self._processes, count
-
-    def reconnect(self) -> None:
-        """Have every client connect anew: restarted nodes know neither connections nor prepared statements."""
-        self.client.reconnect()
-        self.renew()
-
-    def renew(self) -> None:
-        """Have the next cell run by client processes that have just been started."""
-        if self._processes:
-            self._processes.close()
-            self._processes = None
-
-    def close(self) -> None:
-        """End the processes and close the client's connections."""
-        self.renew()
-        self.client.close()
-
-
 class Block:
     """One cluster start, its table, and the cells measured on it; `begun` connects and makes the parts.
 
@@ -203,7 +157,10 @@ class Block:
         start = Start.noted(store, number, cluster, clients)
         session = cluster.connect()
         try:
-            create_table(session, profile.table, cluster.replication, cluster.keyspace)
+            if profile.uses_table:
+                create_table(session, profile.table, cluster.replication, cluster.keyspace)
+            elif cluster.replication is not None:
+                create_keyspace(session, cluster.keyspace, cluster.replication)
         finally:
             session.cluster.shutdown()
         reach = partial(connect, cluster.addresses, cluster.release.protocol, access=cluster.access)
@@ -234,9 +191,15 @@ class Block:
         self._store.save_notes()
 
     def load(self) -> None:
-        """Insert every row at ALL and flush, so that reads are not served by a memtable alone."""
-        self._log(f"block {self._start.block}: loading {counted(self._profile.table.record_count, 'row', 'd')}")
-        self._fill(self._client.table, self._client.table.name)
+        """Insert every row at ALL and flush, so that reads are not served by a memtable alone.
+
+        Where no cell uses YCSB's table it is that of the first workload.
+        """
+        if table := self._client.table:
+            self._log(f"block {self._start.block}: loading {counted(self._profile.table.record_count, 'row', 'd')}")
+            self._fill(table, table.name)
+        else:
+            self._load_workload(self._profile.first_workload)
 
     def _load_workload(self, name: str) -> None:
         """Load the tables of a workload's own, where it has any, before its first cell."""
@@ -256,15 +219,22 @@ class Block:
         for name in names:
             self._cluster.flush(self._session, name)
 
-    def warm_up(self) -> None:
-        """Run half reads, half updates at QUORUM until throughput has settled; kept as a series of its own."""
+    def warm_up(self) -> float:
+        """Run half reads, half updates at QUORUM until throughput has settled; kept as a series of its own.
+
+        Where no cell uses YCSB's table it is the mix of the first workload. Returns how many a second were done at its
+        end; 0 where rates bound everything, and there is none.
+        """
         rule = self._profile.warm_up
         block = self._start.block
         if self._profile.rates_bound:
             self._log(f"block {block}: no warm-up as fast as can be: each mix has one at the lowest of its rates")
-            return
+            return 0.0
         cell_id = f"b{block}-s{self._start.number}-warmup"
         cell = Cell(cell_id, WARM_UP, rule.threads, "QUORUM", "QUORUM", 0.5, block, block, -1)
+        if not self._profile.uses_table:
+            name = self._profile.first_workload
+            cell = replace(cell, workload=name, read_share=share_of_reads(self._profile, name))
         warm = WarmUp(rule)
         self._run([cell], together([cell], Bound(until=warm)))
         self._previous = [cell]
@@ -274,6 +244,7 @@ class Block:
         }
         self._store.save_notes()
         self._log(f"block {self._start.block}: warm-up over after {len(warm.throughput)} windows ({warm.reason})")
+        return float(np.mean(warm.throughput[-rule.windows :])) if warm.throughput else 0.0
 
     def measure(self, group: Group) -> None:
         """Measure a cell, or a group of cells that alternate, after what the last group left has been drained."""
@@ -418,7 +389,7 @@ class Block:
         return [] if self._settle() else [Mark.HINTS]
 
     def _bench(self) -> conditions.Bench:
-        store, table = self._store, self._client.table.name
+        store, table = self._store, self._client.usertable.name
         return conditions.Bench(
             self._profile, self._cluster, store.notes, store.epoch, table,
             lambda: self._cluster.flush(self._session, table),

@@ -80,10 +80,20 @@ class Client:
         profile, place = self._profile, self._place
         policy = profile.load.coordinator
         nearest = self._nodes.nearest() if policy.startswith("nearest") else 0
-        self.table = Usertable(self.session, profile.table, place.addresses, policy, nearest, self._rng, place.keyspace)
+        #: YCSB's; None where no cell uses it.
+        self.table = (
+            Usertable(self.session, profile.table, place.addresses, policy, nearest, self._rng, place.keyspace)
+            if profile.uses_table else None
+        )  # fmt: skip
         self.workloads = workloads.prepare(
-            profile, self.session, place.addresses, nearest, self._rng, self.table, process, processes
+            profile, self.session, place, nearest, self._rng, self.table, process, processes
         )
+
+    @property
+    def usertable(self) -> Usertable:
+        """YCSB's table, in a profile whose cells use it."""
+        assert self.table is not None  # noqa: S101 - `Profile.uses_table`
+        return self.table
 
     def close(self) -> None:
         self._nodes.close()
@@ -94,7 +104,7 @@ class Client:
         self.close()
         self.session = self._place.connect()
         self._nodes = Nodes(self.session, self._place.addresses, self._profile.load.connections_per_node)
-        for query in self.table.queries():
+        for query in self.table.queries() if self.table else ():
             self.session.prepare(query)
 
     def fill(self, table: workloads.Loadable, threads: int) -> int:
@@ -136,7 +146,7 @@ class Client:
             operations = self.workloads[cell.workload].workload.operations(self._rng)
             requests = [statements.requests(operation) for operation in range(len(OPERATIONS))]
         else:
-            statements, operations = self.table, mix(cell.read_share, self._rng)
+            statements, operations = self.usertable, mix(cell.read_share, self._rng)
             requests = [statements.requests(READ), statements.requests(UPDATE)]
         variants = [statements.prefixes(each.read_cl, each.write_cl) for each in group]
         timeout_s = self._profile.load.request_timeout_s

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from pydantic import ValidationError
 
@@ -12,26 +14,34 @@ from cassbook.core.errors import InputError
 from cassbook.core.schema import OPEN
 from cassbook.core.words import counted
 from cassbook.lab.engine.existing_cluster import ExistingCluster
+from cassbook.lab.load.core_workloads import PRESETS
+from cassbook.lab.load.ycsb import INSERT, RMW, UPDATE
 from cassbook.lab.run import conditions, open_cells
+from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
+from cassbook.profile import syntax
 from cassbook.profile.profile import Profile, TableSection
+from cassbook.profile.values import Values
+from cassbook.profile.workloads import OwnWorkload
 
-#: What one client process cannot exceed: the light path takes 22 us of processor time per operation at least.
-_MOST_PER_S = 60_000
+#: Requests a second that a cluster is taken to answer until its warm-up shows what it does.
+GUESSED_PER_S = 6_000
 #: Besides its value a cell stores its column's name, a time stamp and lengths; a row its key. Before compression.
 _CELL_BYTES, _ROW_BYTES = 40, 64
-_NUMBER_BYTES = 64  # of a number, also within a text
+#: Of its cap, what a warm-up takes as a rule.
+_WARM_UP = 0.6
 _MB = 1e6
 _NOTES = "existing_cluster"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a measurement writes at most, in MB over all replicas, before compression."""
+    """What a measurement is expected to write, in MB over all replicas, before compression."""
 
     table_mb: float  # the rows that each block loads
-    updates_mb: float  # writes of warm-ups and cells, at a rate that one client process cannot exceed
+    updates_mb: float  # writes of warm-ups and cells
+    per_s: float = 0.0  # requests a second that it assumes where nothing bounds them; 0 where rates bound all of them
 
     @property
     def total_mb(self) -> float:
@@ -39,19 +49,34 @@ class Written:
         return self.table_mb + self.updates_mb
 
 
-def written(profile: Profile, cells: Iterable[Cell]) -> Written:
-    """Estimate at most what measuring `cells`, those that are left, writes; each block loads its tables once."""
+def written(profile: Profile, cells: Iterable[Cell], per_s: float = GUESSED_PER_S) -> Written:
+    """Estimate what measuring `cells`, those that are left, writes; each block loads its tables once.
+
+    `per_s`: requests a second that the cluster answers where nothing bounds them.
+    """
     cells = list(cells)
-    table, replicas = profile.table, profile.cluster.replication_factor
+    replicas = profile.cluster.replication_factor
     blocks = len({cell.block for cell in cells})
-    loaded = blocks * table.record_count * _row_bytes(table)
+    loaded = blocks * profile.table.record_count * _row_bytes(profile.table) if profile.uses_table else 0.0
     for _, workload in {(cell.block, cell.workload) for cell in cells if cell.workload}:
-        loaded += rows_to_load(profile, workload) * _most_bytes(profile, workload)
-    warm_ups = blocks * profile.warm_up.cap_s * _MOST_PER_S / 2 * _update_bytes(table)
-    updates = sum(_operations(profile, cell) * _bytes_an_operation(profile, cell) for cell in cells)
-    updates += _trials(profile, cells)
-    processes = profile.load.client_processes
-    return Written(loaded * replicas / _MB, (warm_ups + updates) * processes * replicas / _MB)
+        loaded += rows_to_load(profile, workload) * _load_bytes(profile, workload)
+    first = "" if profile.uses_table else profile.first_workload
+    of_warm_up = _bytes_of_workload(profile, first) if first else _update_bytes(profile.table) / 2
+    updates = 0.0 if profile.rates_bound else blocks * _WARM_UP * profile.warm_up.cap_s * per_s * of_warm_up
+    updates += sum(_operations(profile, cell, per_s) * _bytes_an_operation(profile, cell) for cell in cells)
+    updates += _searches(profile, cells, per_s)
+    return Written(loaded * replicas / _MB, updates * replicas / _MB, 0.0 if profile.rates_bound else per_s)
+
+
+def check_written(profile: Profile, left: Iterable[Cell], per_s: float, allowed_mb: float) -> None:
+    """Refuse (InputError) to go on where, by what the warm-up got done, more would be written than is allowed."""
+    amount = written(profile, left, per_s)
+    if amount.total_mb > allowed_mb:
+        raise InputError(
+            f"in its warm-up the cluster answered {per_s:,.0f} requests a second, by which what is left writes "
+            f"{amount.total_mb:.0f} MB over all replicas, more than the {allowed_mb:.0f} MB that are allowed; go on "
+            f"with --resume and --at-most-mb {math.ceil(amount.total_mb) + 1}, or --yes"
+        )
 
 
 def _row_bytes(table: TableSection) -> int:
@@ -63,48 +88,70 @@ def _update_bytes(table: TableSection) -> int:
 
 
 def _bytes_an_operation(profile: Profile, cell: Cell) -> float:
-    """Most bytes that an operation of a cell writes on one replica, on average over its mix."""
+    """Bytes that an operation of a cell writes on one replica, on average over its mix."""
     if cell.workload:
-        return _most_bytes(profile, cell.workload)  # what reads is counted as if it wrote
+        return _bytes_of_workload(profile, cell.workload)
     return (1 - cell.read_share) * _update_bytes(profile.table)
 
 
-def _most_bytes(profile: Profile, workload: str) -> int:
-    """Most bytes that one statement of a workload writes: a row of the usertable, or all values an own one names."""
-    part = profile.workloads
-    for section in part.own if part else ():
-        if section.name == workload:
-            values = [*section.values.values(), *(v for o in section.operations for v in o.values.values())]
-            sizes = [v.size if isinstance(v.size, int) else max(v.size or (_NUMBER_BYTES,)) for v in values]
-            statements = [s for o in section.operations for s in (o.statement, o.then or "")]
-            return _ROW_BYTES + sum(size + _CELL_BYTES for size in sizes) + max(map(len, statements))
-    return _row_bytes(profile.table)
+def _own(profile: Profile, workload: str) -> OwnWorkload | None:
+    owned = profile.workloads.own if profile.workloads else ()
+    return next((section for section in owned if section.name == workload), None)
 
 
-def _trials(profile: Profile, cells: Iterable[Cell]) -> float:
-    """Most bytes that the search for what open cells' settings carry writes on one replica."""
-    ladders: dict[tuple[int, str, float], list[Cell]] = {}
-    for cell in cells:
-        if cell.kind == OPEN:
-            ladders.setdefault((cell.block, cell.workload, cell.read_share), []).append(cell)
+def _bytes_of_workload(profile: Profile, workload: str) -> float:
+    """Bytes that an operation of a workload writes on one replica, on average over its mix."""
+    section = _own(profile, workload)
+    if section is None:
+        shares = PRESETS[workload].shares
+        whole = shares.get(INSERT, 0.0) * _row_bytes(profile.table)
+        return whole + (shares.get(UPDATE, 0.0) + shares.get(RMW, 0.0)) * _update_bytes(profile.table)
     return sum(
-        open_cells.ladder_seconds(profile, ladder) * _MOST_PER_S * _bytes_an_operation(profile, ladder[0])
-        for ladder in ladders.values()
+        operation.share * _statement_bytes(statement, section.values | operation.values)
+        for operation in section.operations
+        for statement in operation.statements
+        if not statement.lstrip().upper().startswith("SELECT")
     )
 
 
-def _operations(profile: Profile, cell: Cell) -> float:
-    """Most operations that a cell can do with one client process."""
+def _load_bytes(profile: Profile, workload: str) -> float:
+    section = _own(profile, workload)
+    if section is None or section.load is None:
+        return _row_bytes(profile.table)
+    return _statement_bytes(section.load.statement, section.values)
+
+
+def _statement_bytes(statement: str, values: Mapping[str, Values]) -> float:
+    """Bytes that a statement writes: those of the values that it names, and of the literals in it."""
+    named = [each for name, each in values.items() if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", statement)]
+    rows = len(syntax.parts(statement))
+    return rows * _ROW_BYTES + sum(each.mean_bytes + _CELL_BYTES for each in named)
+
+
+def _searches(profile: Profile, cells: Sequence[Cell], per_s: float) -> float:
+    """Bytes that warm-ups of ladders and the search for what settings carry write on one replica."""
+    total = 0.0
+    for _, of_block in groupby(cells, key=lambda cell: (cell.block, cell.deployment)):
+        measured = groups(of_block)
+        for group, seconds in zip(measured, open_cells.trial_seconds(profile, measured), strict=True):
+            if seconds:
+                lowest = min((cell.rate_per_s for cell in group), default=math.nan)
+                rate = lowest if profile.rates_bound and lowest > 0 else per_s
+                total += seconds * rate * _bytes_an_operation(profile, group[0])
+    return total
+
+
+def _operations(profile: Profile, cell: Cell, per_s: float) -> float:
+    """Operations that a cell does, about."""
     if cell.kind == OPEN:
-        return open_cells.most_requests(profile, cell, _MOST_PER_S)
+        return open_cells.requests(profile, cell, per_s)
     load = profile.load
     part = {"cold": profile.cold, "paced": profile.paced}.get(cell.kind)
     steady_s = part.steady_s if part else load.steady_s
     if steady_s is None:
         assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound
-        return cell.threads * load.operations_per_thread + _MOST_PER_S * load.ramp_s
-    most_per_s = _MOST_PER_S if math.isnan(cell.rate_per_s) else min(cell.rate_per_s, _MOST_PER_S)
-    return most_per_s * (load.ramp_s + steady_s)
+        return cell.threads * load.operations_per_thread + per_s * load.ramp_s
+    return (per_s if math.isnan(cell.rate_per_s) else cell.rate_per_s) * (load.ramp_s + steady_s)
 
 
 def profile_for(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.cell import Cell, groups, ladders
-from cassbook.lab.run.hosts import same_clients, same_place
+from cassbook.lab.run.hosts import check_written, same_clients, same_place
 from cassbook.lab.run.plan import left_out, minutes, parts, plan, rates_apart
 from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
@@ -41,6 +42,7 @@ def measure(
     existing: ExistingCluster | None = None,
     clients: Clients | None = None,
     then_s: float = 0.0,
+    allowed_mb: float | None = None,
 ) -> Path:
     """Measure every cell of `profile` that `folder` does not hold yet.
 
@@ -57,6 +59,8 @@ def measure(
         Other machines that the load comes from; with `existing` only.
     then_s : float
         Seconds on 2 idle cores of what the caller does afterwards, for the forecast that follows the first block.
+    allowed_mb : float, optional
+        What may be written over all replicas; a warm-up that shows it would be more ends the run.
 
     Returns
     -------
@@ -67,11 +71,12 @@ def measure(
     ------
     InputError
         Before anything is started, if the folder cannot be used; before anything is loaded, if the server refuses a
-        statement of a workload. A folder that was made for the run and holds no finished cell is removed.
+        statement of a workload. A folder that was made for the run and holds no finished cell is removed. After the
+        first warm-up, if more would be written than is allowed.
     LaboratoryError
         If a cluster does not start or the table cannot be loaded; finished cells are kept.
     """
-    return measure_in_turn({folder: profile}, resume, log, existing, clients, then_s)[0]
+    return measure_in_turn({folder: profile}, resume, log, existing, clients, then_s, allowed_mb)[0]
 
 
 def measure_in_turn(
@@ -81,6 +86,7 @@ def measure_in_turn(
     existing: ExistingCluster | None = None,
     clients: Clients | None = None,
     then_s: float = 0.0,
+    allowed_mb: float | None = None,
 ) -> list[Path]:
     """Measure several profiles, as of several versions, block by block in turn; arguments as of `measure`.
 
@@ -98,7 +104,7 @@ def measure_in_turn(
             for store in stores:
                 same_place(store, existing)
                 same_clients(store, clients is not None)
-            _measure([_Run(profiles[store.folder], store) for store in stores], log, existing, clients, then_s)
+            _measure([_Run(profiles[store.folder], store) for store in stores], log, existing, clients, then_s, allowed_mb)
         except InputError:
             if not resume and not any(store.done for store in stores):
                 for store in stores:  # they would stand in the way of the profile that is put right
@@ -158,10 +164,17 @@ class _Run:
         """Return how many cells of all blocks are not finished."""
         return sum(len(self.left(number)) for number in range(1, len(self.blocks) + 1))
 
+    def check_written(self, allowed_mb: float | None, per_s: float) -> None:
+        """Refuse (InputError) to go on where a warm-up shows that more would be written than is allowed."""
+        if allowed_mb is not None and per_s > 0:
+            left = [cell for number in range(1, len(self.blocks) + 1) for cell in self.left(number)]
+            check_written(self.profile, left, per_s, allowed_mb)
+
 
 def _measure(
-    runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, clients: Clients | None, then_s: float
-) -> None:
+    runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, clients: Clients | None, then_s: float,
+    allowed_mb: float | None,
+) -> None:  # fmt: skip
     turns = [(number, run) for number in range(1, max(len(run.blocks) for run in runs) + 1) for run in runs]
     forecast = [part for number, run in turns for part in parts(run.profile, run.left(number), existing is None)]
     total, left = sum(run.total for run in runs), sum(run.left_in_all() for run in runs)
@@ -179,7 +192,8 @@ def _measure(
             measured = bool(run.left(number))
             for deployment, of_deployment in groupby(run.left(number), key=lambda cell: cell.deployment):
                 cluster: AnyCluster = existing or _cluster(run.profile, deployment, log)
-                _measure_cells(run.profile, run.store, number, list(of_deployment), log, progress, cluster, clients)
+                check = partial(run.check_written, allowed_mb)
+                _measure_cells(run, number, list(of_deployment), log, progress, cluster, clients, check)
             if number <= len(run.blocks):
                 run.store.finish_block(number)
                 if number < len(run.blocks) and (text := prices.as_text(run.store.prices())):
@@ -251,20 +265,20 @@ def _cluster(profile: Profile, deployment: str, log: Log) -> CassandraCluster:
 
 
 def _measure_cells(
-    profile: Profile,
-    store: RunStore,
+    run: _Run,
     number: int,
     cells: list[Cell],
     log: Log,
     progress: WeighedBar,
     ready: AnyCluster,
     clients: Clients | None,
+    check: Callable[[float], None],
 ) -> None:
     with ready as cluster:
-        block = Block.begun(profile, store, number, cluster, log, clients)
+        block = Block.begun(run.profile, run.store, number, cluster, log, clients)
         try:
             block.load()
-            block.warm_up()
+            check(block.warm_up())
             progress.part_done()
             for together in ladders(groups(cells)):
                 if together[0][0].kind == OPEN:

@@ -243,25 +243,18 @@ def trial_seconds(profile: Profile, of_start: Sequence[Group]) -> list[float]:
     return found
 
 
-def most_requests(profile: Profile, cell: Cell, most_per_s: float) -> float:
-    """Most requests that an open cell asks for, its two trials included, at a rate that a client cannot exceed.
+def requests(profile: Profile, cell: Cell, carried_per_s: float) -> float:
+    """How many requests an open cell asks for, with its trial where capacity is not looked for.
 
-    Arrivals go on after what counts until that is answered, at most for the time-out of a request.
+    `carried_per_s`: what the weakest setting carries, for cells at a share.
     """
     part = section_of(profile, cell)
-    per_s = most_per_s if math.isnan(cell.rate_per_s) else min(cell.rate_per_s, most_per_s)
-    after_s = profile.load.request_timeout_s
-    whole_s = rounds(part) * (part.lead_in_s + after_s) + part.measured_s
-    return per_s * (whole_s + (0.0 if part.find_capacity else 2 * (part.lead_in_s + TRIAL_S + after_s)))
-
-
-def ladder_seconds(profile: Profile, of_ladder: Sequence[Cell]) -> float:
-    """Most seconds for which a ladder loads a cluster as much as it can carry: its warm-up, and its search."""
-    part = section_of(profile, of_ladder[0])
-    settings = len({(cell.read_cl, cell.write_cl) for cell in of_ladder})
-    trials_s = 2 * MOST_TRIALS * (part.lead_in_s + TRIAL_S + profile.load.request_timeout_s)
-    search_s = settings * (trials_s + 2 * AGAIN_S) + 2 * part.lead_in_s
-    return most_warm_up_s(profile, part) + (search_s if part.find_capacity else 0.0)
+    share = cell.own_share if math.isnan(cell.load_share) else cell.load_share
+    per_s = cell.rate_per_s if cell.rate_per_s > 0 else share * carried_per_s
+    if part.trouble in _BACK_S:
+        return per_s * (part.lead_in_s + strike_seconds(part)) / len(PARTS)
+    trial_s = 0.0 if part.find_capacity else part.lead_in_s + TRIAL_S
+    return per_s * (rounds(part) * part.lead_in_s + part.measured_s + trial_s)
 
 
 def most_warm_up_s(profile: Profile, part: OpenSection) -> float:

@@ -149,10 +149,8 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     part = profile.workloads
     if part is None or block > part.repeats:
         return []
-    shares: dict[str, tuple[str, float]] = {
-        f"ycsb-{name}": (name, read_share(PRESETS[name].shares)) for name in part.presets
-    }
-    shares |= {f"own-{section.name}": (section.name, read_share(own_shares(section))) for section in part.own}
+    shares = {f"ycsb-{name}": (name, share_of_reads(profile, name)) for name in part.presets}
+    shares |= {f"own-{section.name}": (section.name, share_of_reads(profile, section.name)) for section in part.own}
     loads = [(f"t{threads:04d}", threads, math.nan, list(shares)) for threads in part.threads]
     for what, (workload, _) in shares.items():
         loads += [(f"paced{rate:g}", max(part.threads), rate, [what]) for rate in part.rates_of(workload)]
@@ -167,6 +165,14 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
                                   rate_per_s=rate, cell_group=start if math.isnan(rate) else "",
                                   arrivals="" if math.isnan(rate) else "even"))  # fmt: skip
     return _drawn(profile, cells, [profile.seed, block, 1], place)
+
+
+def share_of_reads(profile: Profile, workload: str) -> float:
+    """Return the share of reads of a preset, or of a workload of the profile's own."""
+    if workload in PRESETS:
+        return read_share(PRESETS[workload].shares)
+    own = profile.workloads.own if profile.workloads else ()
+    return next(read_share(own_shares(section)) for section in own if section.name == workload)
 
 
 def alternation(profile: Profile, group: Group) -> Alternation | None:
@@ -210,12 +216,13 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
     `starts`), its table, the warm-up. A group with which the tables of its workload are loaded has a kind of its own,
     and so has one next to which trials find what the settings carry.
     """
-    before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8
+    rows_first = profile.table.record_count if profile.uses_table else rows_to_load(profile, profile.first_workload)
+    before_s = rows_first / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8
     before_s += _CLUSTER_START_S if starts else 0
     forecast: list[Part] = []
     for _, of_start in groupby(cells, key=lambda cell: (cell.block, cell.deployment)):
         forecast.append(Part(START, before_s))
-        loaded: set[str] = set()
+        loaded = set() if profile.uses_table else {profile.first_workload}
         measured = groups(of_start)
         for group, trials_s in zip(measured, open_cells.trial_seconds(profile, measured), strict=True):
             cell = group[0]

@@ -5,7 +5,7 @@ They are what the section in `profile.workloads` asks for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +29,18 @@ class Loadable(Protocol):
         """One INSERT a row, in order; safe to share by threads."""
 
 
+class Addressed(Protocol):
+    """Where the tables are: `client.Place`."""
+
+    @property
+    def addresses(self) -> list[str]:
+        """Addresses of the coordinators."""
+
+    @property
+    def keyspace(self) -> str:
+        """Keyspace of all tables."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ready:
     """A workload, what has to be loaded before its first cell, if anything, and the tables that fills."""
@@ -41,21 +53,20 @@ class Ready:
 def prepare(
     profile: Profile,
     session: Session,
-    nodes: Sequence[str],
+    place: Addressed,
     nearest: int,
     rng: np.random.Generator,
-    usertable: Usertable,
+    usertable: Usertable | None,
     process: int = 0,
     processes: int = 1,
 ) -> dict[str, Ready]:
     """Make the tables of a profile's workloads and prepare their statements, so that a mistake in one shows at once.
 
-    Presets that insert, D and E, get a copy of the usertable each: its growth is felt by none but themselves. The
-    block's usertable names the keyspace of all tables; `nodes` are the coordinators' addresses, `nearest` the index of
-    the nearest. The first of several client processes makes the tables. Workloads are returned by name: 'A' to 'F', or
+    Presets that insert, D and E, get a copy of the usertable each: its growth is felt by none but themselves. `place`
+    has the keyspace of all tables and the coordinators' addresses, `nearest` is the index of the nearest. The first of several client processes makes the tables. Workloads are returned by name: 'A' to 'F', or
     the user's. An InputError names the workload and the statement, and quotes the server.
     """
-    part, policy, keyspace = profile.workloads, profile.load.coordinator, usertable.keyspace
+    part, policy, keyspace, nodes = profile.workloads, profile.load.coordinator, place.keyspace, place.addresses
     ready: dict[str, Ready] = {}
     if part is None:
         return ready
@@ -67,6 +78,7 @@ def prepare(
         ready[section.name] = Ready(statements, load, tuple(f"{keyspace}.{table}" for table in statements.tables))
     for name in part.presets:
         preset, table = PRESETS[name], usertable
+        assert table is not None  # noqa: S101 - presets use it
         if preset.inserts:
             copy = f"usertable_{name.lower()}"
             if first:
