@@ -15,6 +15,7 @@ from cassbook.core.releases import RELEASES
 from cassbook.core.words import counted
 
 if TYPE_CHECKING:
+    from cassbook.lab.engine.existing_cluster import ExistingCluster
     from cassbook.profile.profile import Profile
 
 
@@ -33,26 +34,35 @@ if TYPE_CHECKING:
     "--dry-run",
     is_flag=True,
     help="Number of cells and estimated minutes only. Nothing is started or written. With --hosts the cluster is "
-    "looked at; exit code 1 if it cannot be reached.",
+    "looked at, and takes the statements of own workloads in the run's keyspace, which is made and dropped; exit code 1 "
+    "if it cannot be reached.",
 )
+@click.option("--convert", type=click.Path(path_type=Path), metavar="FILE", help="With a user profile of "
+              "cassandra-stress: write the profile that it becomes, and measure nothing.")  # fmt: skip
 @format_option("text", "json", "csv", "md")
 @host_options
 def run(
-    profile: str, engine: str | None, output: Path | None, resume: bool, dry_run: bool, form: str, **existing: Any
-) -> None:
+    profile: str, engine: str | None, output: Path | None, resume: bool, dry_run: bool, convert: Path | None,
+    form: str, **existing: Any,
+) -> None:  # fmt: skip
     """Measure a profile on a local cluster or, with --hosts, on yours.
 
     Finished cells are kept however the run ends. When it is complete, its results are printed, as by `cassbook show`.
     """
     from cassbook.core.errors import LaboratoryError
     from cassbook.core.paths import project_root
-    from cassbook.profile.profile import load_profile
 
-    hosts, there, reached = asked_hosts(existing, engine), None, True
+    scratch = {"keep_keyspace": False} if dry_run and existing["hosts"] else {}
+    hosts, there, reached = asked_hosts(existing | scratch, engine), None, True
     if engine and "," in engine:
         _in_turn(profile, engine.split(","), output, resume, dry_run, form)
         return
-    wanted = load_profile(profile, engine=engine)
+    wanted, became = _read(profile, engine)
+    if convert is not None:
+        _convert(profile, became, convert)
+        return
+    if became and dry_run and form == "text":
+        click.echo(became)
     scheduler = asked_clients(existing, wanted)
     where = "" if hosts is None else "existing-"
 
@@ -82,7 +92,8 @@ def run(
             amount = announce(there, placed, folder, resume, log)
             allowed_mb = None if dry_run else confirm(amount, existing)
         if dry_run:
-            _forecast([placed], hosts is None, form)
+            checked = there is not None and _checked(placed, there, resume)
+            _forecast([placed], hosts is None, form, checked)
             if not reached:
                 sys.exit(1)
             return
@@ -91,6 +102,57 @@ def run(
 
         measure(placed, folder, resume=resume, log=log, existing=there, clients=clients, allowed_mb=allowed_mb)
     _show([folder], form)
+
+
+def _read(name: str, engine: str | None) -> tuple[Profile, str]:
+    """Read a profile; of cassandra-stress's also the YAML of ours that it becomes, and log what is left out."""
+    from cassbook.core.errors import InputError
+    from cassbook.profile import stress
+    from cassbook.profile.profile import profile_of, read_yaml
+
+    path, content = read_yaml(name)
+    if not stress.is_one(content):
+        return profile_of(content, path, engine=engine), ""
+    try:
+        ours, left_out = stress.converted(content, path.stem)
+    except InputError as error:
+        raise InputError(f"{path}: a user profile of cassandra-stress: {error}") from None
+    for line in (f"{path} is a user profile of cassandra-stress; left out of it:", *(f"  {each}" for each in left_out)):
+        log(line)
+    became = _as_yaml(ours)
+    return profile_of(ours, path, engine=engine), became
+
+
+def _as_yaml(content: dict[str, Any]) -> str:
+    import yaml
+
+    return yaml.safe_dump(content, sort_keys=False, width=120, allow_unicode=True).rstrip()
+
+
+def _convert(name: str, became: str, path: Path) -> None:
+    """Write the profile that one of cassandra-stress becomes.
+
+    Raises InputError if it is none, or the file is there already.
+    """
+    from cassbook.core.errors import InputError
+    from cassbook.core.files import write_text
+
+    if not became:
+        raise InputError(f"--convert: {name} is no user profile of cassandra-stress; it is a profile already")
+    if path.exists():
+        raise InputError(f"--convert: {path} is there already; name another file")
+    write_text(path, became + "\n")
+    click.echo(f"written: {path}; set threads, settings and share, then: cassbook run --profile {path} --dry-run")
+
+
+def _checked(profile: Profile, cluster: ExistingCluster, resume: bool) -> bool:
+    """Have the cluster take the statements of own workloads; not where a run that is resumed has its keyspace there."""
+    from cassbook.lab.run.hosts import check_statements
+
+    if resume or not check_statements(profile, cluster):
+        return False
+    log("the cluster takes all statements of own workloads")
+    return True
 
 
 def _left_without_cells(folder: Path, profile: Profile) -> bool:
@@ -141,8 +203,8 @@ def _show(folders: list[Path], form: str) -> None:
     click.echo("[" + ",\n".join(texts) + "]" if form == "json" and len(texts) > 1 else "\n\n".join(texts))
 
 
-def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
-    """Print how much is to be measured and how long it takes about."""
+def _forecast(profiles: list[Profile], starts: bool, form: str, checked: bool = False) -> None:
+    """Print how much is to be measured and how long it takes about; whether a cluster `checked` the statements."""
     from cassbook.lab.run.plan import forecast_s, left_out, minutes, plan, rates_apart
 
     cells = [(wanted, [cell for block in plan(wanted) for cell in block]) for wanted in profiles]
@@ -157,5 +219,5 @@ def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
         click.echo(f"{counted(count, 'cell')} in {counted(blocks, 'block')}, about {minutes(seconds)}")
         for sentence in (*sentences, *rates_apart(profiles[0])):
             click.echo(sentence)
-    if any(wanted.workloads and wanted.workloads.own for wanted in profiles):
+    if not checked and any(wanted.workloads and wanted.workloads.own for wanted in profiles):
         log("statements of own workloads are checked by the server when the run begins, before anything is loaded")

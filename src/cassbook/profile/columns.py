@@ -249,3 +249,23 @@ def _split(text: str) -> list[str]:
 def _plain(name: str) -> str:
     """A name as the server has it: in lower case unless it is quoted."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+
+
+def primary_key(statement: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of the partition key and of the clustering key of a CREATE TABLE without texts and comments.
+
+    >>> primary_key("CREATE TABLE t (a int, b int, c int, PRIMARY KEY ((a, b), c))")
+    (('a', 'b'), ('c',))
+    >>> primary_key("CREATE TABLE t (a int PRIMARY KEY, b int)")
+    (('a',), ())
+    """
+    begun = _TABLE.match(statement.strip())
+    for part in _split(_within(statement.strip(), begun.end())) if begun else ():
+        if whole := re.match(r"PRIMARY\s+KEY\s*\(", part, re.IGNORECASE):
+            keys = _split(_within(part, whole.end()))
+            first = _split(keys[0][1:-1]) if keys[0].startswith("(") else keys[:1]
+            return tuple(map(_plain, first)), tuple(map(_plain, keys[1:]))
+        column = _COLUMN.fullmatch(part)
+        if column and re.search(r"\bPRIMARY\s+KEY\b", column[2], re.IGNORECASE):
+            return (_plain(column[1]),), ()
+    return (), ()

@@ -22,7 +22,7 @@ from cassbook.core.consistency import (
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, release
-from cassbook.profile import columns, syntax
+from cassbook.profile import columns, stress, syntax
 from cassbook.profile.conditions import ColdSection, PacedSection
 from cassbook.profile.distance import DistanceSection
 from cassbook.profile.faults import FaultsSection
@@ -411,6 +411,17 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
     `overrides` are top-level keys to replace, such as `engine="5.0.9"`; None leaves the file's value. Raise InputError
     naming the file, the key, what it holds and what it may hold.
     """
+    path, content = read_yaml(name_or_path)
+    if stress.is_one(content):
+        raise InputError(
+            f"{path}: is a user profile of cassandra-stress; cassbook run --profile {path} --convert FILE writes the "
+            "profile that it becomes"
+        )
+    return profile_of(content, path, **overrides)
+
+
+def read_yaml(name_or_path: str) -> tuple[Path, dict[Any, Any]]:
+    """Return the path of a profile and what the file holds; InputError as of `load_profile`."""
     path = Path(name_or_path)
     if path.suffix not in {".yaml", ".yml"}:
         path = resource("profiles") / f"{name_or_path}.yaml"
@@ -425,7 +436,11 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise InputError(f"{path}: a profile is a mapping of keys, this is {type(content).__name__}")
-    _refuse_stress(path, content)
+    return path, content
+
+
+def profile_of(content: dict[Any, Any], path: Path, **overrides: Any) -> Profile:
+    """Check what a file holds; `overrides` and InputError as of `load_profile`."""
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", path.stem).strip("-._") or "mine"
     content = {"name": stem, "title": str(content.get("name", stem))} | content
     content |= {key: value for key, value in overrides.items() if value is not None}
@@ -434,39 +449,6 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
     except ValidationError as error:
         one = isinstance(content.get("open"), dict)
         raise InputError(f"{path}: " + "; ".join(_explain(e, one) for e in error.errors())) from None
-
-
-#: Keys of a profile of cassandra-stress that no profile of ours has, and how its parts are called here.
-_OF_STRESS = {
-    "keyspace_definition": "leave it out: the keyspace is the laboratory's, with `cluster.replication_factor` replicas",
-    "table_definition": "`create`, without the name of a keyspace",
-    "extra_definitions": "more statements under `create` (types and indexes; no views)",
-    "columnspec": "`values`, by column: `size`, or `distribution` and `count`, or `between`",
-    "insert": "`load` (statement and rows), and an operation of kind INSERT",
-    "queries": "`operations`, each with kind, share and statement",
-    "token_range_queries": "an operation of kind SCAN",
-    "specname": "`name`",
-}
-#: Keys of a profile of ours; of a file with several of them it is not said that another tool wrote it.
-_OURS = frozenset(Profile.model_fields) - {"table"}
-_FEW = 2
-
-
-def _refuse_stress(path: Path, content: dict[Any, Any]) -> None:
-    """Recognise a profile of cassandra-stress by its keys, also a part of one.
-
-    Raise InputError saying what it is, and what stands for each of its parts here.
-    """
-    theirs = [key for key in _OF_STRESS if key in content]
-    if not theirs or len(_OURS & set(content)) >= _FEW:
-        return
-    queries = content.get("queries")
-    named = f" ({', '.join(map(str, queries))})" if isinstance(queries, dict) and queries else ""
-    instead = "; ".join(f"{key}{named if key == 'queries' else ''}: {_OF_STRESS[key]}" for key in theirs)
-    raise InputError(
-        f"{path}: is a user profile of cassandra-stress (it has {', '.join(theirs)}), which is not read. Write a "
-        f"profile with a workload under `workloads.own` (an example is in the book's page on workloads). {instead}"
-    )
 
 
 def _explain(error: Any, one_open: bool) -> str:

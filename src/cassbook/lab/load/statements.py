@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -43,14 +43,99 @@ def own_shares(workload: OwnWorkload) -> dict[int, float]:
     return shares
 
 
-class Statements(Workload):
-    """The requests of a user's own workload.
+class Prepared:
+    """The statements of a user's own workload, prepared through a session whose default the keyspace becomes.
 
-    Statements are prepared through the session, whose default the keyspace becomes. Tables are created first if
-    `create`; those that exist already stay. InputError if the server refuses a statement, a marker has no values,
-    values have no marker, or a column's type is not one that its values can have: with the workload, the statement, and
-    what the server said.
+    Tables are created first if `create`; those that exist already stay. InputError with all that is wrong at once:
+    what the server refuses, in its words, markers without values, values that their columns cannot have, and values
+    without a marker.
     """
+
+    def __init__(self, session: Session, workload: OwnWorkload, keyspace: str, create: bool = True) -> None:
+        self._session, self._workload, self._keyspace = session, workload, keyspace
+        self._where = f"workloads.own.{workload.name}"
+        self._wrong: list[str] = []
+        self.by_kind: list[list[PreparedStatement]] = [[] for _ in OPERATIONS]
+        session.set_keyspace(keyspace)
+        for statement in workload.create if create else ():
+            self._ask(session.execute, statement)
+        self._refuse()
+        #: Each operation with the numbers of its statement, and of the one that follows, among those of their kinds.
+        self.operations = [
+            (one, self._add(OPERATIONS.index(one.kind), one.statement),
+             None if one.then is None else self._add(UPDATE, one.then))
+            for one in workload.operations
+        ]  # fmt: skip
+        self.load = self._add(INSERT, workload.load.statement) if workload.load else -1
+        self._refuse()
+        self._check_values()
+        self._refuse()
+
+    def _refuse(self) -> None:
+        if self._wrong:
+            raise InputError(f"{self._where}: {'; '.join(dict.fromkeys(self._wrong))}")
+
+    def _ask(self, ask: Any, statement: str) -> Any:
+        """Have the server take a statement, or note why it does not."""
+        try:
+            return ask(statement)
+        except AlreadyExists:
+            return None
+        except (DriverException, ErrorMessage, NoHostAvailable, ValueError) as error:
+            self._wrong.append(f"the server refuses {statement!r}: {error}")
+            return None
+
+    def _add(self, kind: int, statement: str) -> int:
+        """Prepare a statement; its number among those of its kind."""
+        prepared = self._ask(lambda text: self._session.prepare(syntax.qualified(text, self._keyspace)), statement)
+        elsewhere = {column.keyspace_name for column in (prepared.column_metadata if prepared else ())} - {self._keyspace}
+        if elsewhere:
+            self._wrong.append(f"{statement!r} is about the keyspace {', '.join(elsewhere)}")
+        self.by_kind[kind].append(prepared)
+        return len(self.by_kind[kind]) - 1
+
+    @property
+    def _asking(self) -> Iterator[tuple[OwnOperation | None, PreparedStatement]]:
+        """Every statement with the operation that it belongs to; none of the load's."""
+        for one, number, then in self.operations:
+            yield one, self.by_kind[OPERATIONS.index(one.kind)][number]
+            if then is not None:
+                yield one, self.by_kind[UPDATE][then]
+        if self.load >= 0:
+            yield None, self.by_kind[INSERT][self.load]
+
+    def _offered(self, operation: OwnOperation | None) -> dict[str, Values]:
+        return {**self._workload.values, **(operation.values if operation else {})}
+
+    def values(self, operation: OwnOperation | None, statement: PreparedStatement) -> dict[str, Values]:
+        """Values of each marker of a statement: the operation's own, else the workload's."""
+        offered = self._offered(operation)
+        return {column.name: offered[column.name] for column in statement.column_metadata}
+
+    def _check_values(self) -> None:
+        used: set[str] = set()
+        for operation, statement in self._asking:
+            offered = self._offered(operation)
+            names = [column.name for column in statement.column_metadata]
+            used |= set(names)
+            if missing := [name for name in names if name not in offered]:
+                self._wrong.append(
+                    f"no values for {', '.join(missing)}, asked for by {statement.query_string!r}; "
+                    f"there are some for {', '.join(sorted(offered)) or 'nothing'}"
+                )
+            for column in statement.column_metadata:
+                if column.name in offered:
+                    self._wrong += offered[column.name].misfits(column.name, values.type_of(column.type))
+        given = set(self._workload.values).union(*(operation.values for operation in self._workload.operations))
+        if unused := given - used:
+            self._wrong.append(
+                f"values for {', '.join(sorted(unused))}, which no statement asks for; their markers are "
+                f"{', '.join(sorted(used)) or 'none'}"
+            )
+
+
+class Statements(Workload):
+    """The requests of a user's own workload; arguments and errors as of `Prepared`."""
 
     def __init__(
         self,
@@ -61,30 +146,24 @@ class Statements(Workload):
         rng: np.random.Generator,
         create: bool = True,
     ) -> None:
-        self._workload, self._keyspace, self._route, self._rng = workload, keyspace, route, rng
+        self._workload, self._route, self._rng = workload, route, rng
         self._where = f"workloads.own.{workload.name}"
-        self._session, self._protocol = session, session.cluster.protocol_version
-        session.set_keyspace(keyspace)
-        for statement in workload.create if create else ():
-            self._ask(session.execute, statement)
+        self._protocol = session.cluster.protocol_version
+        self._prepared = Prepared(session, workload, keyspace, create)
+        self._statements = self._prepared.by_kind
         #: Tables that loading fills.
         self.tables = list(dict.fromkeys(_TABLE.findall(syntax.words(workload.load.statement)))) if workload.load else []
-        self._statements: list[list[PreparedStatement]] = [[] for _ in OPERATIONS]
         self._rings: dict[int, list[Request]] = {}
-        self._used: set[str] = set()
-        draws = [(o, self._add(OPERATIONS.index(o.kind), o.statement), self._then(o)) for o in workload.operations]
-        self._load_statement = self._add(INSERT, workload.load.statement) if workload.load else -1
-        self._refuse_misfits(draws)
         for kind, share in own_shares(workload).items():
             parts = [
-                self._draw(*one, round(RING * one[0].share / share)) for one in draws if one[0].kind == OPERATIONS[kind]
-            ]
+                self._draw(*one, round(RING * one[0].share / share))
+                for one in self._prepared.operations if one[0].kind == OPERATIONS[kind]
+            ]  # fmt: skip
             order = np.arange(len(parts[0])) if len(parts) == 1 else rng.permutation(sum(map(len, parts)))
             together = list(itertools.chain.from_iterable(parts))
             self._rings[kind] = [together[i] for i in order.tolist()]
         if workload.load:
             next(self._inserts())
-        self._refuse_unused()
 
     @override
     def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
@@ -110,70 +189,12 @@ class Statements(Workload):
         """The rows to load, in order; safe to share by threads."""
         return Locked(self._inserts())
 
-    def _ask(self, ask: Any, statement: str) -> Any:
-        """Have the server take a statement, or say why it does not."""
-        try:
-            return ask(statement)
-        except AlreadyExists:
-            return None
-        except (DriverException, ErrorMessage, NoHostAvailable, ValueError) as error:
-            raise InputError(f"{self._where}: the server refuses {statement!r}: {error}") from None
-
-    def _add(self, kind: int, statement: str) -> int:
-        """Prepare a statement; its number among those of its kind."""
-        prepared = self._ask(lambda text: self._session.prepare(syntax.qualified(text, self._keyspace)), statement)
-        elsewhere = {column.keyspace_name for column in prepared.column_metadata} - {self._keyspace}
-        if elsewhere:
-            raise InputError(f"{self._where}: {statement!r} is about the keyspace {', '.join(elsewhere)}")
-        self._statements[kind].append(prepared)
-        return len(self._statements[kind]) - 1
-
-    def _then(self, operation: OwnOperation) -> int | None:
-        return None if operation.then is None else self._add(UPDATE, operation.then)
-
-    def _values(self, operation: OwnOperation | None, statement: PreparedStatement) -> dict[str, Values]:
-        """Values of each marker of a statement: the operation's own, else the workload's."""
-        offered = {**self._workload.values, **(operation.values if operation else {})}
-        names = [column.name for column in statement.column_metadata]
-        missing = [name for name in names if name not in offered]
-        if missing:
-            raise InputError(
-                f"{self._where}: no values for {', '.join(missing)}, asked for by {statement.query_string!r}; "
-                f"there are some for {', '.join(sorted(offered)) or 'nothing'}"
-            )
-        self._used |= set(names)
-        return {name: offered[name] for name in names}
-
-    def _refuse_misfits(self, draws: Sequence[tuple[OwnOperation, int, int | None]]) -> None:
-        """Refuse values that their columns cannot have, all of them at once: each column, its type, and what works."""
-        asked: list[tuple[OwnOperation | None, PreparedStatement]] = []
-        for operation, number, then in draws:
-            asked.append((operation, self._statements[OPERATIONS.index(operation.kind)][number]))
-            asked += [] if then is None else [(operation, self._statements[UPDATE][then])]
-        if self._load_statement >= 0:
-            asked.append((None, self._statements[INSERT][self._load_statement]))
-        wrong = []
-        for one, statement in asked:
-            offered = self._values(one, statement)
-            for column in statement.column_metadata:
-                wrong += offered[column.name].misfits(column.name, values.type_of(column.type))
-        if wrong:
-            raise InputError(f"{self._where}: {'; '.join(dict.fromkeys(wrong))}")
-
-    def _refuse_unused(self) -> None:
-        given = set(self._workload.values).union(*(operation.values for operation in self._workload.operations))
-        if given - self._used:
-            raise InputError(
-                f"{self._where}: values for {', '.join(sorted(given - self._used))}, which no statement asks for; "
-                f"their markers are {', '.join(sorted(self._used)) or 'none'}"
-            )
-
     def _draw(self, operation: OwnOperation, number: int, then: int | None, size: int) -> list[Request]:
         """Draw requests of one operation: a marker's name has one value in each, also in the statement that follows."""
         kind = OPERATIONS.index(operation.kind)
         first = self._statements[kind][number]
         second = None if then is None else self._statements[UPDATE][then]
-        wanted = self._values(operation, first) | (self._values(operation, second) if second else {})
+        wanted = self._prepared.values(operation, first) | (self._prepared.values(operation, second) if second else {})
         types = _types(first, *([second] if second else []))
         drawn = {name: values.draw(generator, size, self._rng, types[name]) for name, generator in wanted.items()}
         follows: list[Request | None] = [None] * size
@@ -210,12 +231,13 @@ class Statements(Workload):
         load = self._workload.load
         if load is None:
             return
-        statement = self._statements[INSERT][self._load_statement]
-        wanted, types = self._values(None, statement), _types(statement)
+        number = self._prepared.load
+        statement = self._statements[INSERT][number]
+        wanted, types = self._prepared.values(None, statement), _types(statement)
         for begin in range(0, load.rows, _LOADED_AT_ONCE):
             size = min(_LOADED_AT_ONCE, load.rows - begin)
             drawn = {name: values.go_through(v, begin, size, self._rng, types[name]) for name, v in wanted.items()}
-            yield from self._requests(statement, self._load_statement, wanted, drawn, size)
+            yield from self._requests(statement, number, wanted, drawn, size)
 
 
 def _types(*statements: PreparedStatement) -> dict[str, ColumnType]:

@@ -15,6 +15,7 @@ from cassbook.core.schema import OPEN
 from cassbook.core.words import counted
 from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.load.core_workloads import PRESETS
+from cassbook.lab.load.statements import Prepared
 from cassbook.lab.load.ycsb import INSERT, RMW, UPDATE
 from cassbook.lab.run import conditions, open_cells
 from cassbook.lab.run.cell import groups
@@ -222,6 +223,30 @@ def open_load(profile: Profile) -> list[str]:
     if part.find_capacity:
         lines.append("--find-capacity: each setting is loaded until it carries no more, before the rates and after")
     return lines
+
+
+def check_statements(profile: Profile, cluster: ExistingCluster) -> bool:
+    """Have a cluster make the tables of a profile's own workloads and prepare their statements; all is dropped again.
+
+    Returns whether there were any. InputError with all that is wrong in all of them.
+    """
+    own = profile.workloads.own if profile.workloads else []
+    if not own:
+        return False
+    wrong = []
+    with cluster:
+        session = cluster.connect()
+        try:
+            for section in own:
+                try:
+                    Prepared(session, section, cluster.keyspace)
+                except InputError as error:
+                    wrong.append(str(error))
+        finally:
+            session.cluster.shutdown()
+    if wrong:
+        raise InputError("; ".join(wrong))
+    return True
 
 
 def same_place(store: RunStore, cluster: ExistingCluster | None) -> None:
