@@ -104,6 +104,7 @@ def _about(run: Measured, anchor: str) -> dict[str, Any]:
     about: dict[str, Any] = {
         "anchor": anchor, "heading": shown_results.heading(run, results), "circumstances": _circumstances(run.manifest),
         "facts": _facts(run.manifest), "manifest": _manifest_text(run.manifest), "empty": table.empty,
+        "own": _own(run.manifest.get("profile", {})),
     }  # fmt: skip
     if table.empty:
         return about | {"notes": [*shown_results.explained_results(results), *run.notes]}
@@ -281,7 +282,7 @@ def _facts(manifest: Mapping[str, Any]) -> dict[str, str]:
     java = {str(start.get("java", {}).get("version", "")) for start in manifest.get("cluster_starts", [])} - {""}
     facts = {
         "Profile": profile.get("title") or profile.get("name"),
-        "Table": _pairs(profile.get("table", {})),
+        "Table": _pairs(profile.get("table", {})) if _uses_table(profile) else None,
         "Load": _pairs(profile.get("load", {})),
         "Machine": _pairs(manifest.get("machine", {})),
         "Load average before": f"{manifest['load_before']:.2f}" if "load_before" in manifest else None,
@@ -289,6 +290,30 @@ def _facts(manifest: Mapping[str, Any]) -> dict[str, str]:
         "Versions": _pairs(manifest.get("versions", {})),
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _uses_table(profile: Mapping[str, Any]) -> bool:
+    """Whether a profile, as a manifest has it, measured something on YCSB's table: see `Profile.uses_table`."""
+    opened = profile.get("open") or []
+    sections = [opened] if isinstance(opened, Mapping) else opened
+    presets = (profile.get("workloads") or {}).get("presets")
+    parts = (profile.get(name) for name in ("pure", "mixed", "cold", "paced", "faults"))
+    return bool(presets) or any(section.get("read_shares") for section in sections) or any(parts)
+
+
+def _own(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the workloads of a profile's own: name, statements that create and load, and what is sent how often."""
+    return [
+        {
+            "name": one["name"], "create": one.get("create") or [], "load": one.get("load"),
+            "sent": [
+                (f"{100 * operation['share']:.3g} % {operation['kind']}",
+                 [operation["statement"], *([operation["then"]] if operation.get("then") else [])])
+                for operation in one["operations"]
+            ],
+        }
+        for one in (profile.get("workloads") or {}).get("own") or []
+    ]  # fmt: skip
 
 
 def _pairs(of: Mapping[str, Any]) -> str:

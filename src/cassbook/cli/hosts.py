@@ -35,6 +35,13 @@ _OPTIONS = (
     ),
     click.option("--dc", help="With --hosts: data centre to measure. Default: the only one."),
     click.option("--keyspace", help="With --hosts: keyspace to make and drop; must not exist. Default: cassbook."),
+    click.option(
+        "--read-existing",
+        multiple=True,
+        metavar="KEYSPACE.TABLE",
+        help="With --hosts: measure the SELECTs of own workloads on this table as it is, with keys sampled from it; "
+        "nothing is written. Several of one keyspace can be named.",
+    ),
     click.option("--keep-keyspace", is_flag=True, help="With --hosts: do not drop it at the end."),
     click.option(
         "--at-most-mb",
@@ -80,7 +87,7 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     from cassbook.lab.engine.connect import Access, Tls
     from cassbook.lab.engine.existing_cluster import Hosts, contact_points
 
-    given = {name for name, value in options.items() if value is not None and value is not False}
+    given = {name for name, value in options.items() if value is not None and value is not False and value != ()}
     if "hosts" not in given:
         if given:
             raise InputError(f"--{min(given).replace('_', '-')}: needs --hosts, which is not given")
@@ -104,7 +111,27 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
         tls.context()  # a wrong file is reported before anything else
     points, port = contact_points(options["hosts"])
     access = Access.from_environment(tls, port)
-    return Hosts(points, options["dc"], access, options["keyspace"] or "cassbook", options["keep_keyspace"])
+    keyspace, read = _read_existing(options)
+    return Hosts(points, options["dc"], access, keyspace or options["keyspace"] or "cassbook", options["keep_keyspace"], read)
+
+
+def _read_existing(options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the keyspace and the tables that exist and are read; nothing where none are.
+
+    Raises InputError for tables of several keyspaces, and for options about a keyspace of the run's own.
+    """
+    from cassbook.lab.load.sampled import table_name
+
+    named = [table_name(text) for text in options["read_existing"]]
+    if not named:
+        return "", ()
+    for name in ("keyspace", "keep_keyspace", "at_most_mb", "find_capacity"):
+        if options[name]:
+            raise InputError(f"--{name.replace('_', '-')}: not with --read-existing, which makes and writes nothing")
+    keyspaces = sorted({keyspace for keyspace, _ in named})
+    if len(keyspaces) > 1:
+        raise InputError(f"--read-existing: tables of one keyspace; {' and '.join(keyspaces)} are several")
+    return keyspaces[0], tuple(dict.fromkeys(table for _, table in named))
 
 
 def asked_clients(options: dict[str, Any], profile: Profile) -> Asked | None:
@@ -226,6 +253,10 @@ def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list
     if cluster.silent:
         lines.append(f"no answer from {', '.join(cluster.silent)}: requests that need them will fail, and be counted")
     end = "kept at the end" if cluster.asked.keep_keyspace else "dropped at the end"
+    if cluster.read:
+        tables = ", ".join(cluster.read)
+        return [*lines, f"keyspace {cluster.keyspace}: {tables} {'is' if len(cluster.read) == 1 else 'are'} read, at "
+                        "ONE to ALL as the settings say; nothing is made, written or dropped"]  # fmt: skip
     lines += [
         f"keyspace {cluster.keyspace}: made for this run, {counted(profile.cluster.replication_factor, 'replica')}, "
         f"{end}; {_untouched(len(cluster.others))}",

@@ -59,6 +59,7 @@ class AnyCluster(Protocol):
     #: Whether entering it starts its nodes; otherwise they run before and after, and their keyspace exists already.
     started_here: bool
     deployment: str  # where hosts are, as a cell's column has it
+    read: tuple[str, ...] = ()  # tables of the keyspace that are somebody's, and are only read
     keyspace: str
     addresses: list[str]  # of the coordinators
     release: AnyRelease

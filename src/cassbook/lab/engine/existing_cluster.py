@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +71,7 @@ class Hosts:
     access: Access = field(default_factory=Access)
     keyspace: str = "cassbook"  # the one to make, measure in, and drop
     keep_keyspace: bool = False  # do not drop it at the end
+    read: tuple[str, ...] = ()  # tables of `keyspace` that exist and are read; then nothing is made or dropped
 
     def resolved(self) -> list[str]:
         """Addresses of the contact points; InputError for a name that has none."""
@@ -120,7 +121,7 @@ class ExistingCluster(Cleared, AnyCluster):
 
     def __init__(self, asked: Hosts, replication_factor: int, run: str, log: Callable[[str], None] = print) -> None:
         self.asked, self.replication_factor, self.run, self.log = asked, replication_factor, run, log
-        self.keyspace = asked.keyspace
+        self.keyspace, self.read = asked.keyspace, asked.read
         first, protocol = _first_contact(asked)
         try:
             metadata = first.cluster.metadata
@@ -142,8 +143,13 @@ class ExistingCluster(Cleared, AnyCluster):
             self.others = sorted(k for k in session.cluster.metadata.keyspaces if not k.startswith("system"))
             self._comment = self._comment_in(session)
             self._counts_hints = self.hints(session) is not None
+            there = session.cluster.metadata.keyspaces.get(self.keyspace)
+            self._tables = None if there is None else sorted(there.tables)
+            self._replicas = None if there is None else _replicas_in(there.replication_strategy, self.data_centre)
         finally:
             session.cluster.shutdown()
+        if asked.read:
+            self._check_read()
         if replication_factor > len(self.addresses):
             raise InputError(
                 f"replication_factor: {replication_factor} replicas do not fit on the "
@@ -191,6 +197,7 @@ class ExistingCluster(Cleared, AnyCluster):
             "nodes_in_data_centre": len(self.addresses) + len(self.silent),
             "nodes_in_all": self._nodes_in_all,
             "replication_factor": self.replication_factor,
+            "reads_existing": bool(self.asked.read),
             "authentication": access.username is not None,
             "tls": access.tls is not None,
             "does_not_apply": ["profile.cluster.heap_mb"],
@@ -233,11 +240,14 @@ class ExistingCluster(Cleared, AnyCluster):
 
     @override
     def begin(self) -> None:
-        self._make_keyspace()
+        if not self.asked.read:
+            self._make_keyspace()
 
     @override
     def end(self, error: BaseException | None) -> None:
-        """Drop it, unless it is to be kept."""
+        """Drop it, unless it is to be kept, or is somebody's who has it read."""
+        if self.asked.read:
+            return
         if self.asked.keep_keyspace:
             self.log(f"keyspace {self.keyspace} is kept, as you asked")
             return
@@ -266,7 +276,12 @@ class ExistingCluster(Cleared, AnyCluster):
 
     @override
     def barrier(self, session: Session) -> list[str]:
-        """Write at ALL through each coordinator to replicas on every node; the reasons of those that failed."""
+        """Write at ALL through each coordinator to replicas on every node; the reasons of those that failed.
+
+        Nothing where tables that exist are read: no write of ours can be left.
+        """
+        if self.asked.read:
+            return []
         keys = cluster_state.keys_on_every_node(session, self.keyspace, self.addresses)
         return cluster_state.write_at_all(session, len(self.addresses), f"{self.keyspace}.{_MARK}", keys)
 
@@ -306,8 +321,26 @@ class ExistingCluster(Cleared, AnyCluster):
         self.run = run
 
     def check_keyspace(self) -> None:
-        """Refuse (InputError) a keyspace that exists already, unless it bears this run's mark; nothing is written."""
-        self._is_ours(self._comment)
+        """Refuse (InputError) a keyspace that exists already, unless it bears this run's mark; nothing is written.
+
+        One whose tables are read has to exist.
+        """
+        if not self.asked.read:
+            self._is_ours(self._comment)
+
+    def _check_read(self) -> None:
+        """Refuse (InputError) to read tables that are not there, or of another replication factor."""
+        if self._tables is None:
+            raise InputError(f"--read-existing: there is no keyspace {self.keyspace}; there are {_listed(self.others)}")
+        if missing := [table for table in self.asked.read if table not in self._tables]:
+            raise InputError(
+                f"--read-existing: there is no table {missing[0]} in {self.keyspace}; there are {_listed(self._tables)}"
+            )
+        if self._replicas != self.replication_factor:
+            raise InputError(
+                f"replication_factor: {self.keyspace} has {self._replicas or 'no'} replicas in {self.data_centre!r}, the "
+                f"profile says {self.replication_factor}; give cluster: {{replication_factor: {self._replicas}}}"
+            )
 
     def _comment_in(self, session: Session) -> str | None:
         """Return the comment that marks the keyspace as ours: None without such a keyspace, empty without a mark."""
@@ -373,6 +406,19 @@ class ExistingCluster(Cleared, AnyCluster):
                 session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
         finally:
             session.cluster.shutdown()
+
+
+def _replicas_in(strategy: Any, data_centre: str) -> int | None:
+    """Replicas that a replication strategy of the driver's has in a data centre; None where it does not say."""
+    by_centre = getattr(strategy, "dc_replication_factors", None)
+    if by_centre is not None:
+        return int(by_centre.get(data_centre, 0))
+    factor = getattr(strategy, "replication_factor", None)
+    return None if factor is None else int(factor)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def _not_ours(what: str) -> LaboratoryError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from cassbook.core.schema import OPERATIONS
 from cassbook.lab.load import values, wire
 from cassbook.lab.load.coordinators import Coordinators
 from cassbook.lab.load.core_workloads import Workload, kinds
+from cassbook.lab.load.sampled import Keys
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
-from cassbook.profile import syntax
+from cassbook.profile import columns, syntax
 from cassbook.profile.columns import ColumnType
 from cassbook.profile.values import Values
 from cassbook.profile.workloads import OwnOperation, OwnWorkload
@@ -48,10 +49,14 @@ class Prepared:
 
     Tables are created first if `create`; those that exist already stay. InputError with all that is wrong at once:
     what the server refuses, in its words, markers without values, values that their columns cannot have, and values
-    without a marker.
+    without a marker. `known` are keys of tables that exist, by table: markers for their columns need no values.
     """
 
-    def __init__(self, session: Session, workload: OwnWorkload, keyspace: str, create: bool = True) -> None:
+    def __init__(
+        self, session: Session, workload: OwnWorkload, keyspace: str, create: bool = True,
+        known: Mapping[str, Keys] | None = None,
+    ) -> None:  # fmt: skip
+        self._known = known or {}
         self._session, self._workload, self._keyspace = session, workload, keyspace
         self._where = f"workloads.own.{workload.name}"
         self._wrong: list[str] = []
@@ -108,9 +113,15 @@ class Prepared:
         return {**self._workload.values, **(operation.values if operation else {})}
 
     def values(self, operation: OwnOperation | None, statement: PreparedStatement) -> dict[str, Values]:
-        """Values of each marker of a statement: the operation's own, else the workload's."""
+        """Values of each marker of a statement: the operation's own, else the workload's; not those of known keys."""
         offered = self._offered(operation)
-        return {column.name: offered[column.name] for column in statement.column_metadata}
+        names = (column.name for column in statement.column_metadata)
+        return {name: offered[name] for name in names if name in offered}
+
+    def keys(self, statement: PreparedStatement) -> Keys:
+        """Keys that are known of the table that a statement is about."""
+        table = columns.table_of(syntax.words(statement.query_string).replace(f"{self._keyspace}.", ""))
+        return self._known.get(table, Keys((), ((),)))
 
     def _check_values(self) -> None:
         used: set[str] = set()
@@ -118,7 +129,8 @@ class Prepared:
             offered = self._offered(operation)
             names = [column.name for column in statement.column_metadata]
             used |= set(names)
-            if missing := [name for name in names if name not in offered]:
+            sampled = self.keys(statement).columns
+            if missing := [name for name in names if name not in offered and name not in sampled]:
                 self._wrong.append(
                     f"no values for {', '.join(missing)}, asked for by {statement.query_string!r}; "
                     f"there are some for {', '.join(sorted(offered)) or 'nothing'}"
@@ -145,11 +157,12 @@ class Statements(Workload):
         route: Coordinators,
         rng: np.random.Generator,
         create: bool = True,
+        known: Mapping[str, Keys] | None = None,
     ) -> None:
         self._workload, self._route, self._rng = workload, route, rng
         self._where = f"workloads.own.{workload.name}"
         self._protocol = session.cluster.protocol_version
-        self._prepared = Prepared(session, workload, keyspace, create)
+        self._prepared = Prepared(session, workload, keyspace, create, known)
         self._statements = self._prepared.by_kind
         #: Tables that loading fills.
         self.tables = list(dict.fromkeys(_TABLE.findall(syntax.words(workload.load.statement)))) if workload.load else []
@@ -197,6 +210,10 @@ class Statements(Workload):
         wanted = self._prepared.values(operation, first) | (self._prepared.values(operation, second) if second else {})
         types = _types(first, *([second] if second else []))
         drawn = {name: values.draw(generator, size, self._rng, types[name]) for name, generator in wanted.items()}
+        keys = self._prepared.keys(first)
+        rows = self._rng.integers(len(keys.rows), size=size).tolist() if keys.columns else []
+        drawn |= {name: [keys.rows[row][place] for row in rows] for place, name in enumerate(keys.columns)
+                  if name not in wanted}  # fmt: skip
         follows: list[Request | None] = [None] * size
         if second is not None and then is not None:
             follows = list(self._requests(second, then, wanted, drawn, size))
@@ -218,12 +235,12 @@ class Statements(Workload):
         size: int,
         verified: int | None = None,
     ) -> Iterator[Request]:
-        columns = [
-            values.encode(wanted[column.name], drawn[column.name], column, self._protocol, self._where)
+        encoded = [
+            values.encode(wanted.get(column.name), drawn[column.name], column, self._protocol, self._where)
             for column in statement.column_metadata
         ]
         keyed = statement.routing_key_indexes
-        for bound in zip(*columns, strict=True) if columns else itertools.repeat((), size):
+        for bound in zip(*encoded, strict=True) if encoded else itertools.repeat((), size):
             node = self._route.of(_routing_key([bound[i] for i in keyed]) if keyed else None)
             yield Request(node, number, b"".join(bound), None if verified is None else bound[verified])
 

@@ -144,8 +144,10 @@ def maker(values: Values, type_: ColumnType) -> Callable[[Any], Any]:
     return lambda n: make(n, form)
 
 
-def encode(values: Values, drawn: Drawn, column: Any, protocol: int, where: str) -> list[bytes]:
+def encode(values: Values | None, drawn: Drawn, column: Any, protocol: int, where: str) -> list[bytes]:
     """Encode drawn values for a bound column, each as a [bytes] value of a version of the native protocol.
+
+    Without `values` what was drawn is what the driver read, as of keys that were sampled.
 
     InputError, naming `where`, if the column's type is not one that these values can have, or a value is too large for
     it.
@@ -153,9 +155,9 @@ def encode(values: Values, drawn: Drawn, column: Any, protocol: int, where: str)
     type_ = type_of(column.type)
     if not type_.known:
         raise InputError(f"{where}: {column.name} is {type_}, for which no values are made; write a literal into it")
-    if wrong := "; ".join(values.misfits(column.name, type_)):
+    if wrong := "; ".join(values.misfits(column.name, type_)) if values else "":
         raise InputError(f"{where}: {wrong}")
-    make = maker(values, type_)
+    make = maker(values, type_) if values else lambda one: one
     once: dict[Any, bytes] = {}
     encoded = []
     for one in _listed(drawn):

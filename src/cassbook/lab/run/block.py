@@ -164,7 +164,7 @@ class Block:
         finally:
             session.cluster.shutdown()
         reach = partial(connect, cluster.addresses, cluster.release.protocol, access=cluster.access)
-        place = Place(reach, cluster.addresses, cluster.labels, cluster.keyspace)
+        place = Place(reach, cluster.addresses, cluster.labels, cluster.keyspace, cluster.read)
         seed = [profile.seed, number, start.number]
         client = Client(profile, place, seed, store.epoch)
         try:

@@ -36,6 +36,7 @@ class Place:
     addresses: list[str]  # of the coordinators
     labels: list[str]  # what samples call them
     keyspace: str
+    read: tuple[str, ...] = ()  # tables there that exist already, whose keys are sampled
 
 
 class Agreeing(Protocol):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
 from pydantic import ValidationError
 
 from cassbook.core.errors import InputError
@@ -15,13 +16,14 @@ from cassbook.core.schema import OPEN
 from cassbook.core.words import counted
 from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.load.core_workloads import PRESETS
+from cassbook.lab.load.sampled import keys_of
 from cassbook.lab.load.statements import Prepared
 from cassbook.lab.load.ycsb import INSERT, RMW, UPDATE
 from cassbook.lab.run import conditions, open_cells
 from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
-from cassbook.profile import syntax
+from cassbook.profile import columns, syntax
 from cassbook.profile.profile import Profile, TableSection
 from cassbook.profile.values import Values
 from cassbook.profile.workloads import OwnWorkload
@@ -165,6 +167,8 @@ def profile_for(
     InputError if it asks for what a cluster that somebody else runs cannot give.
     """
     profile = careful(profile, find_capacity)
+    if cluster.read:
+        _check_reads(profile, cluster.read)
     if profile.cluster.options:
         given = ", ".join(sorted(profile.cluster.options))
         raise InputError(f"--hosts: cluster.options ({given}) cannot be set on an existing cluster; take them out")
@@ -180,6 +184,25 @@ def profile_for(
             f"--hosts: the profile does not fit {counted(len(cluster.addresses), 'node')}: {messages}"
         ) from None
     return fitting.model_copy(update={"engine": cluster.release.version})
+
+
+def _check_reads(profile: Profile, tables: Sequence[str]) -> None:
+    """Refuse (InputError) a profile that would write, or ask something of another table than those that exist."""
+    if profile.uses_table or profile.workloads is None or not profile.workloads.own:
+        raise InputError(
+            "--read-existing: measures the SELECTs of workloads.own; take pure, mixed, presets, read_shares, cold and paced "
+            "out of the profile, whose table would have to be made"
+        )
+    for section in profile.workloads.own:
+        where = f"--read-existing: workloads.own.{section.name}"
+        for given in ("create", "load"):
+            if getattr(section, given):
+                raise InputError(f"{where}.{given}: would write; take it out, the tables exist")
+        for operation in section.operations:
+            if operation.kind not in {"READ", "SCAN"}:
+                raise InputError(f"{where}: {operation.statement!r} is {operation.kind}; only SELECTs are sent")
+            if (name := columns.table_of(syntax.words(operation.statement))) not in tables:
+                raise InputError(f"{where}: {operation.statement!r} asks {name}; name it with --read-existing too")
 
 
 def careful(profile: Profile, find_capacity: bool) -> Profile:
@@ -237,9 +260,10 @@ def check_statements(profile: Profile, cluster: ExistingCluster) -> bool:
     with cluster:
         session = cluster.connect()
         try:
+            known = keys_of(session, cluster.keyspace, cluster.read, np.random.default_rng(profile.seed))
             for section in own:
                 try:
-                    Prepared(session, section, cluster.keyspace)
+                    Prepared(session, section, cluster.keyspace, known=known)
                 except InputError as error:
                     wrong.append(str(error))
         finally:

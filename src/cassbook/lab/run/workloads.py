@@ -14,6 +14,7 @@ from cassandra.cluster import Session
 
 from cassbook.lab.load.coordinators import Coordinators
 from cassbook.lab.load.core_workloads import PRESETS, Workload, YcsbWorkload
+from cassbook.lab.load.sampled import keys_of
 from cassbook.lab.load.statements import Statements
 from cassbook.lab.load.ycsb import Request, Usertable, create_table
 from cassbook.profile.profile import Profile
@@ -39,6 +40,10 @@ class Addressed(Protocol):
     @property
     def keyspace(self) -> str:
         """Keyspace of all tables."""
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Tables there that exist already, whose keys are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +76,10 @@ def prepare(
     if part is None:
         return ready
     first = process == 0
+    known = keys_of(session, keyspace, place.read, rng) if place.read else {}
     for section in part.own:
         route = Coordinators(session, keyspace, nodes, policy, nearest)
-        statements = Statements(session, section, keyspace, route, rng, create=first)
+        statements = Statements(session, section, keyspace, route, rng, create=first, known=known)
         load = statements if section.load else None
         ready[section.name] = Ready(statements, load, tuple(f"{keyspace}.{table}" for table in statements.tables))
     for name in part.presets:
