@@ -12,7 +12,8 @@ class Fake(ExistingCluster):
     def __init__(self, asked=None, replication_factor=3, run="0123456789ab", log=print, comment=None, version="4.1.7"):
         self.asked = asked or Hosts(("10.1.2.3",), access=Access(USER, SECRET))
         self.replication_factor, self.run, self.log = replication_factor, run, log
-        self.keyspace, self.name, self.data_centre = self.asked.keyspace, "Orders", "dc-north"
+        self.keyspace, self.read = self.asked.keyspace, self.asked.read
+        self.name, self.data_centre = "Orders", "dc-north"
         self.addresses, self.silent, self.others = ["10.1.2.3", "10.1.2.4", "10.1.2.5"], [], ["shop", "users"]
         self.release, self.fingerprint, self._nodes_in_all = FoundRelease(version, 4), "ab12", 6
         self._comment, self._counts_hints = comment, version.startswith("2")

@@ -70,9 +70,17 @@ def _number(text: str) -> int:
     return int(digits[1]) * _SCALES[digits[2].upper()]
 
 
+#: Keys of a profile of ours; a file with several of them is one, whatever else is in it.
+_OURS = frozenset({
+    "name", "title", "engine", "seed", "cluster", "load", "warm_up", "pure", "mixed", "workloads", "open", "cold", "paced",
+    "distance", "faults", "design", "keep_samples",
+})  # fmt: skip
+_SEVERAL = 2
+
+
 def is_one(content: Mapping[Any, Any]) -> bool:
     """Whether a file's content is a user profile of cassandra-stress, or a part of one."""
-    return "table_definition" in content or ("columnspec" in content and "workloads" not in content)
+    return not KEYS.isdisjoint(content) and len(_OURS & set(content)) < _SEVERAL
 
 
 class _Converter:

@@ -12,6 +12,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from cassandra import AuthenticationFailed, DriverException
 from cassandra.cluster import NoHostAvailable
 
@@ -23,7 +24,8 @@ from cassbook.lab.engine import existing_cluster as module
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
 from cassbook.lab.engine.existing_cluster import FoundRelease, Hosts, contact_points
 from cassbook.lab.run import measure
-from cassbook.lab.run.hosts import Written, profile_for, same_clients, same_place, written
+from cassbook.lab.run import hosts as hosts_module
+from cassbook.lab.run.hosts import Written, check_written, profile_for, same_clients, same_place, written
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
@@ -281,15 +283,109 @@ def test_what_will_be_written_grows_with_what_makes_it(tmp_path):
     assert written(counted, cells).updates_mb < whole.updates_mb
 
 
-def test_the_estimate_is_above_what_a_client_can_send():
-    """Twice the fastest that this load generator was seen at, values alone, is still below it."""
+def test_the_estimate_is_of_the_rate_that_the_cluster_answers():
     profile = load_profile("quick")
     cells = plan(profile)[0]
     writing = next(cell for cell in cells if cell.read_share == 0.0)
     reading = next(cell for cell in cells if cell.read_share == 1.0)
-    estimate_mb = written(profile, [writing]).updates_mb - written(profile, [reading]).updates_mb
-    operations = 2 * 12_000 * (profile.load.ramp_s + profile.load.steady_s)
-    assert estimate_mb > operations * profile.table.field_length * profile.cluster.replication_factor / 1e6
+    for per_s in (1_000, 12_000):
+        found = written(profile, [writing], per_s).updates_mb - written(profile, [reading], per_s).updates_mb
+        values_mb = per_s * (profile.load.ramp_s + profile.load.steady_s) * profile.table.field_length * 3 / 1e6
+        assert values_mb < found < 3 * values_mb
+
+
+def test_of_statements_what_they_write_is_counted(tmp_path):
+    profile = load_profile(str(example(tmp_path)))
+    cells = [cell for cell in plan(profile)[0] if cell.workload and cell.rate_per_s == 1250]
+    orders = cells[:1]
+    warm_up = written(profile, orders, 1e-9)
+    rate_mb = warm_up.updates_mb  # at a rate that bounds it, whatever the cluster answers
+    # RMW writes pieces and article (8 and 40 bytes each), INSERT five values of which a note has about 100
+    low, high = 0.3 * 2 * 48, 0.3 * (64 + 5 * 48 + 110)
+    seconds = profile.load.ramp_s + profile.load.steady_s
+    assert 1250 * seconds * low * 3 / 1e6 < rate_mb < 1250 * seconds * high * 3 / 1e6
+    assert warm_up.table_mb == pytest.approx(20_000 * (64 + 5 * 40 + 100.5 + 3 * 8 + 16) * 3 / 1e6, rel=0.15)
+
+
+def test_a_warm_up_that_shows_more_than_is_allowed_ends_the_run():
+    profile = load_profile("quick")
+    cells = plan(profile)[0]
+    check_written(profile, cells, 10, 10_000)
+    with pytest.raises(InputError, match=r"answered 50,000 requests a second, .* more than the 500 MB .* --resume") as caught:
+        check_written(profile, cells, 50_000, 500)
+    enough = int(re.search(r"--at-most-mb (\d+)", str(caught.value))[1])
+    check_written(profile, cells, 50_000, enough)
+
+
+def test_what_was_agreed_to_bounds_what_is_written(tmp_path, monkeypatch):
+    _, ((_, _, more),) = asked(tmp_path, monkeypatch, "--yes")
+    assert more["allowed_mb"] is None
+    _, ((_, _, more),) = asked(tmp_path, monkeypatch, "--at-most-mb", "900000")
+    assert more["allowed_mb"] == 900_000
+    _, ((_, _, more),) = asked(tmp_path, monkeypatch, terminal=True, answer=True)
+    assert 500 < more["allowed_mb"] < 900_000
+
+
+READS = {
+    "name": "reads", "load": {"steady_s": 1.0},
+    "workloads": {"threads": [4], "settings": ["ONE/ONE"], "own": [
+        {"name": "reads", "operations": [{"share": 1.0, "statement": "SELECT total FROM orders WHERE customer = ?"}]}
+    ]},
+}  # fmt: skip
+
+
+def reading(tmp_path, **changes):
+    content = READS | {"workloads": READS["workloads"] | {"own": [READS["workloads"]["own"][0] | changes]}}
+    (tmp_path / "reads.yaml").write_text(yaml.safe_dump(content))
+    return tmp_path / "reads.yaml"
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "said"),
+    [
+        ({}, ("--read-existing", "orders"), "'orders' is no KEYSPACE.TABLE"),
+        ({}, ("--read-existing", "system.local"), "system is Cassandra's own"),
+        ({}, ("--read-existing", "shop.orders", "--keyspace", "mine"), "--keyspace: not with --read-existing"),
+        ({}, ("--read-existing", "shop.orders", "--read-existing", "users.names"), "shop and users are several"),
+        ({"create": ["CREATE TABLE orders (customer text PRIMARY KEY, total int)"]}, ("--read-existing", "shop.orders"),
+         "workloads.own.reads.create: would write"),
+        ({"operations": [{"share": 1.0, "statement": "DELETE FROM orders WHERE customer = ?"}]},
+         ("--read-existing", "shop.orders"), "is DELETE; only SELECTs are sent"),
+        ({"operations": [{"share": 1.0, "statement": "SELECT a FROM stock WHERE b = ?"}]},
+         ("--read-existing", "shop.orders"), "asks stock; name it with --read-existing too"),
+    ],
+)  # fmt: skip
+def test_tables_that_exist_are_only_read(tmp_path, monkeypatch, changes, options, said):
+    result, measured = asked(tmp_path, monkeypatch, "--profile", reading(tmp_path, **changes), *options)
+    assert (result.exit_code, measured) == (2, [])
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+def test_what_is_only_read_is_announced_and_asks_nothing(tmp_path, monkeypatch):
+    result, measured = asked(tmp_path, monkeypatch, "--profile", reading(tmp_path), "--read-existing", "shop.orders")
+    assert result.exit_code == 0, result.output
+    assert "keyspace shop: orders is read, at ONE to ALL as the settings say; nothing is made, written or dropped" in result.output
+    assert len(measured) == 1
+    result, _ = asked(tmp_path, monkeypatch, "--profile", "quick", "--read-existing", "shop.orders")
+    assert result.exit_code == 2
+    assert "--read-existing: measures the SELECTs of workloads.own" in result.output
+
+
+def test_a_table_that_exists_has_to_be_there_with_as_many_replicas():
+    cluster = Fake(Hosts(("10.1.2.3",), keyspace="shop", read=("orders",)))
+    for tables, replicas, said in (
+        (None, 3, "there is no keyspace shop; there are shop, users"), (["stock"], 3, "there is no table orders in shop"),
+        (["orders"], 2, r"shop has 2 replicas in 'dc-north', the profile says 3; give cluster: \{replication_factor: 2\}"),
+    ):  # fmt: skip
+        cluster._tables, cluster._replicas = tables, replicas
+        with pytest.raises(InputError, match=said):
+            cluster._check_read()
+    cluster._replicas = 3
+    cluster._check_read()
+    cluster.begin()
+    cluster.end(None)
+    assert cluster.barrier(None) == []
 
 
 def asked(tmp_path, monkeypatch, *options, answer=None, terminal=False, comment=None, resume=False):
@@ -400,9 +496,12 @@ def test_a_dry_run_looks_at_the_cluster_and_refuses_what_the_run_would(tmp_path,
     result, _ = asked(tmp_path, monkeypatch, "--dry-run", comment="")
     assert result.exit_code == 2
     assert "cassbook exists and is not ours" in result.output
+    checked = []
+    monkeypatch.setattr(hosts_module, "check_statements", lambda profile, cluster: checked.append(profile.name) or True)
     result, _ = asked(tmp_path, monkeypatch, "--dry-run", "--profile", example(tmp_path))
-    assert result.exit_code == 0
-    assert "statements of own workloads are checked by the server" in result.output
+    assert (result.exit_code, checked) == (0, ["orders"])
+    assert "the cluster takes all statements of own workloads" in result.output
+    assert "are checked by the server when the run begins" not in result.output
     options = {"authenticator": "x"}
     result, _ = asked(tmp_path, monkeypatch, "--dry-run", "--profile", profile_file(tmp_path, cluster__options=options))
     assert result.exit_code == 2

@@ -17,12 +17,15 @@ from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root, resource
 from cassbook.lab.load import keys, values, wire
 from cassbook.lab.load.core_workloads import PRESETS, SETTLED_AFTER_S, Growth, YcsbWorkload, kinds
-from cassbook.lab.load.statements import Statements, _qualified
+from cassbook.lab.load.statements import Statements
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Usertable
 from cassbook.lab.run.hosts import written
 from cassbook.lab.run.plan import forecast_s, plan
+from cassbook.profile.columns import ColumnType
 from cassbook.profile.profile import TableSection, load_profile
-from cassbook.profile.workloads import OwnWorkload, Values
+from cassbook.profile.syntax import qualified
+from cassbook.profile.values import Values
+from cassbook.profile.workloads import OwnWorkload
 from tests.helpers.data import DATA
 
 GENERATORS = pd.read_csv(DATA / "ycsb" / "generators.csv")
@@ -211,8 +214,8 @@ def column(typename):
 
 def encoded(described, typename, size=50):
     one = Values.model_validate(described)
-    drawn = values.draw(one, size, np.random.default_rng(3))
     kind = column(typename)
+    drawn = values.draw(one, size, np.random.default_rng(3), values.type_of(kind.type))
     return [kind.type.from_binary(v[4:], 4) for v in values.encode(one, drawn, kind, 4, "here")]
 
 
@@ -258,9 +261,9 @@ def test_contents_have_the_size_asked_for():
 
 
 def test_while_loading_a_population_is_gone_through_in_order():
-    one = Values(distribution="zipfian", count=3, every=2, first=10)
-    assert values.go_through(one, 0, 7, np.random.default_rng(1)).tolist() == [10, 10, 11, 11, 12, 12, 10]
-    assert values.go_through(one, 3, 2, np.random.default_rng(1)).tolist() == [11, 12]
+    one, number = Values(distribution="zipfian", count=3, every=2, first=10), ColumnType("int")
+    assert values.go_through(one, 0, 7, np.random.default_rng(1), number).tolist() == [10, 10, 11, 11, 12, 12, 10]
+    assert values.go_through(one, 3, 2, np.random.default_rng(1), number).tolist() == [11, 12]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +272,7 @@ def test_while_loading_a_population_is_gone_through_in_order():
         (NUMBERS | {"first": 300}, "Byte", "300 is no value for c, a tinyint"),
         ({"size": 4}, "Int32", "c is int; use distribution and count"),
         ({"between": [0, 1]}, "UTF8", "c is text; use distribution and count or size"),
-        (NUMBERS, "InetAddress", "such as '127.0.0.1'; values are made for text"),
+        ({"size": 4}, "InetAddress", "c is inet; use distribution and count"),
     ],
 )
 def test_a_type_that_values_cannot_have_is_refused(described, typename, named):
@@ -324,7 +327,7 @@ WRITING = {"kind": "UPDATE", "share": 1.0, "statement": "UPDATE t SET b = ? WHER
         ({"operations": [READING | {"share": 0.9}]}, "add up to 0.9"),
         ({"operations": []}, "operations"),
         ({"values": {"user": {"size": 4, "count": 3}}}, "distribution and count go together"),
-        ({"values": {"user": {"size": 4, "between": [0, 1]}}}, "give one of distribution, size or between"),
+        ({"values": {"user": {"size": 4, "between": [0, 1]}}}, "give one of distribution, size, between, each, parts or fields"),
         ({"values": {"user": {"size": [9, 4]}}}, "9 is more than 4"),
         ({"values": {"user": {"size": 4, "format": "a{}"}}}, "format does not go with size"),
         ({"values": {"user": {"distribution": "zipfian", "count": 3, "format": "a{}{}"}}}, "exactly one {}"),
@@ -357,8 +360,12 @@ def test_statements_name_their_keyspace_to_the_server():
         ("insert into\n t (a) VALUES ('FROM x')", "insert into\n ks.t (a) VALUES ('FROM x')"),
         ("UPDATE t SET a = ' FROM t'", "UPDATE ks.t SET a = ' FROM t'"),
         ("DELETE b FROM t WHERE a = ?", "DELETE b FROM ks.t WHERE a = ?"),
+        (
+            "BEGIN BATCH UPDATE t SET a = ' INTO t' WHERE b = 1; INSERT INTO t (a) VALUES (1); APPLY BATCH",
+            "BEGIN BATCH UPDATE ks.t SET a = ' INTO t' WHERE b = 1; INSERT INTO ks.t (a) VALUES (1); APPLY BATCH",
+        ),
     ]:
-        assert _qualified(statement, "ks") == sent
+        assert qualified(statement, "ks") == sent
 
 
 def test_words_in_a_text_do_not_count(tmp_path):

@@ -179,13 +179,13 @@ def test_parts_are_one_for_each_group_and_say_what_is_done(made):
     assert last.seconds > 10 + 2 * 22  # one setting is left: a warm-up, and its capacity
 
 
-def test_most_requests_of_a_cell(made):
+def test_requests_of_a_cell(made):
     profile = made(**RATES)
     one = next(cell for cell in opened(profile) if cell.rate_per_s == 500)
-    timeout_s = profile.load.request_timeout_s
-    assert open_cells.most_requests(profile, one, 1000) == pytest.approx(500 * (12 + 3 * (2 + timeout_s)))
+    assert open_cells.requests(profile, one, 1000) == pytest.approx(500 * (12 + 3 * 2))
     share = opened(made())[0]
-    assert open_cells.most_requests(made(), share, 1000) == pytest.approx(1000 * (12 + 3 * (2 + timeout_s)))
+    at = share.own_share if math.isnan(share.load_share) else share.load_share
+    assert open_cells.requests(made(), share, 1000) == pytest.approx(at * 1000 * (12 + 3 * 2))
 
 
 def test_the_groups_of_a_mix_are_one_ladder(made):
