@@ -22,8 +22,8 @@ def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidenc
 
     A number is the mean over blocks with its interval of 95 %; it agrees if the interval holds what was printed, but
     cannot tell if it is wider than the printed number is large. A count of cases is that of the whole run. Numbers of
-    closed loops are prices in capacity. Claims about something that the run has not measured say so. `cell_stats` is from `cell_statistics`; `engine` and `run` are names
-    for `Evidence`.
+    closed loops are prices in capacity. Claims about something that the run has not measured say so. `cell_stats` is
+    from `cell_statistics`; `engine` and `run` are names for `Evidence`.
     """
     whole, blocks = Study.of(level_stats(cell_stats)), Study.blocks(cell_stats)
     found = {}

@@ -112,7 +112,8 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     points, port = contact_points(options["hosts"])
     access = Access.from_environment(tls, port)
     keyspace, read = _read_existing(options)
-    return Hosts(points, options["dc"], access, keyspace or options["keyspace"] or "cassbook", options["keep_keyspace"], read)
+    keyspace = keyspace or options["keyspace"] or "cassbook"
+    return Hosts(points, options["dc"], access, keyspace, options["keep_keyspace"], read)
 
 
 def _read_existing(options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
@@ -120,7 +121,7 @@ def _read_existing(options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
 
     Raises InputError for tables of several keyspaces, and for options about a keyspace of the run's own.
     """
-    from cassbook.lab.load.sampled import table_name
+    from cassbook.lab.load.existing_keys import table_name
 
     named = [table_name(text) for text in options["read_existing"]]
     if not named:
@@ -260,7 +261,8 @@ def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list
     lines += [
         f"keyspace {cluster.keyspace}: made for this run, {counted(profile.cluster.replication_factor, 'replica')}, "
         f"{end}; {_untouched(len(cluster.others))}",
-        f"writes, over all replicas: tables {amount.table_mb:.0f} MB, updates about {amount.updates_mb:.0f} MB{_by(amount)}",
+        f"writes, over all replicas: tables {amount.table_mb:.0f} MB, "
+        f"updates about {amount.updates_mb:.0f} MB{_by(amount)}",
     ]
     return lines
 

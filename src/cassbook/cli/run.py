@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     "--dry-run",
     is_flag=True,
     help="Number of cells and estimated minutes only. Nothing is started or written. With --hosts the cluster is "
-    "looked at, and takes the statements of own workloads in the run's keyspace, which is made and dropped; exit code 1 "
-    "if it cannot be reached.",
+    "looked at, and takes the statements of own workloads in the run's keyspace, which is made and dropped; exit code "
+    "1 if it cannot be reached.",
 )
 @click.option("--convert", type=click.Path(path_type=Path), metavar="FILE", help="With a user profile of "
               "cassandra-stress: write the profile that it becomes, and measure nothing.")  # fmt: skip

@@ -169,8 +169,7 @@ def replicas_at(replicas: Replication, deployment: str) -> Replicas | None:
 
 
 def survived(cell: pd.Series, n: Replication) -> dict[str, int | None]:
-    """How many dead replicas a cell's reads and writes survive; None where there are none, or it is not known.
-    """
+    """How many dead replicas a cell's reads and writes survive; None where there are none, or it is not known."""
     known = replicas_at(n, str(cell["deployment"]))
     read_cl, write_cl, reads = cell["read_cl"], cell["write_cl"], cell["read_share"]
     asked = {

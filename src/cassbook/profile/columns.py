@@ -82,8 +82,8 @@ _COMPOSED = {"list": 1, "set": 1, "map": 2, "vector": 2, "tuple": None}
 def column_type(text: str, own: Mapping[str, Mapping[str, str]] | None = None) -> ColumnType:
     """Read a type; `own` are the types that statements create, by name, with the types of their fields.
 
-    >>> column_type("vector<float, 3>"), column_type("place", {"place": {"street": "text"}}).fields
-    (ColumnType(name='vector', parts=(ColumnType(name='float', parts=(), fields=None, size=0, known=True),), fields=None, size=3, known=True), ('street',))
+    >>> str(column_type("vector<float, 3>")), column_type("place", {"place": {"street": "text"}}).fields
+    ('vector<float, 3>', ('street',))
     """
     text = text.strip()
     own = own or {}
@@ -169,12 +169,12 @@ def markers(statement: str, known: Mapping[str, Mapping[str, ColumnType]]) -> li
         if (column := _plain(name)) in columns
     ]
     found += [
-        Marker(f"in({column})" if marker == "?" else marker[1:], f"{column} IN ?", ColumnType("list", (columns[column],)))
+        Marker(_bound(f"in({column})", marker), f"{column} IN ?", ColumnType("list", (columns[column],)))
         for name, marker in _IN_LIST.findall(statement)
         if (column := _plain(name)) in columns
     ]
     return found + [
-        Marker(f"[{word.lower()}]" if marker == "?" else marker[1:], word.upper(), ColumnType(_OF_OPTION[word.lower()]))
+        Marker(_bound(f"[{word.lower()}]", marker), word.upper(), ColumnType(_OF_OPTION[word.lower()]))
         for word, marker in _OPTION.findall(statement)
     ]
 

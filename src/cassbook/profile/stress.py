@@ -72,8 +72,8 @@ def _number(text: str) -> int:
 
 #: Keys of a profile of ours; a file with several of them is one, whatever else is in it.
 _OURS = frozenset({
-    "name", "title", "engine", "seed", "cluster", "load", "warm_up", "pure", "mixed", "workloads", "open", "cold", "paced",
-    "distance", "faults", "design", "keep_samples",
+    "name", "title", "engine", "seed", "cluster", "load", "warm_up", "pure", "mixed", "workloads", "open", "cold",
+    "paced", "distance", "faults", "design", "keep_samples",
 })  # fmt: skip
 _SEVERAL = 2
 
@@ -142,8 +142,8 @@ class _Converter:
             most = max(min(drawn.count, _MOST_ROWS // every), 1)
             if most < drawn.count:
                 self.left_out.append(
-                    f"columnspec: {column}: population: {most:,} of {drawn.count:,} values, for so many rows are loaded; "
-                    "raise count and load.rows together"
+                    f"columnspec: {column}: population: {most:,} of {drawn.count:,} values, for so many rows are "
+                    "loaded; raise count and load.rows together"
                 )
             found[column] = self._key(column, Drawn(drawn.name, drawn.least, drawn.least + most - 1), every)
             every *= most
@@ -155,7 +155,9 @@ class _Converter:
     def _key(self, column: str, drawn: Drawn, every: int) -> dict[str, Any]:
         type_ = self._columns[column]
         if type_.name not in BINDABLE[NUMBERS]:
-            raise InputError(f"{column} is {type_}, which a key of a converted profile cannot be; write the profile by hand")
+            raise InputError(
+                f"{column} is {type_}, which a key of a converted profile cannot be; write the profile by hand"
+            )
         if "size" in self._specs.get(column, {}) and type_.name in BINDABLE[CONTENT]:
             self.left_out.append(f"columnspec: {column}: size: a key is as long as its number; give a format")
         return self._numbers(column, drawn) | ({"every": every} if every > 1 else {})
@@ -165,7 +167,9 @@ class _Converter:
         if drawn.name in _SKEWED:
             self.left_out.append(f"columnspec: {column}: {drawn.name} prefers low numbers; exponential here high ones")
         elif drawn.name not in _NEAR:
-            self.left_out.append(f"columnspec: {column}: {drawn.name} has no counterpart; its range is drawn from evenly")
+            self.left_out.append(
+                f"columnspec: {column}: {drawn.name} has no counterpart; its range is drawn from evenly"
+            )
         return {"distribution": name, "count": drawn.count, "first": drawn.least}
 
     def _value(self, column: str, type_: ColumnType) -> dict[str, Any]:
@@ -239,8 +243,10 @@ class _Converter:
         for name in self._content.get("token_range_queries") or {}:
             self.left_out.append(f"token_range_queries: {name}: scans of token ranges are not measured")
         if self._content.get("keyspace_definition"):
-            self.left_out.append("keyspace_definition: the keyspace is the laboratory's; give cluster.replication_factor")
-        self.left_out.append("ops(...) of the command line is not in the file: all operations are equally frequent; set share")
+            own = "the keyspace is the laboratory's; give cluster.replication_factor"
+            self.left_out.append(f"keyspace_definition: {own}")
+        ops = "is not in the file: all operations are equally frequent; set share"
+        self.left_out.append(f"ops(...) of the command line {ops}")
 
 
 def _between(drawn: Drawn) -> int | list[int]:

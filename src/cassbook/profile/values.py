@@ -138,7 +138,7 @@ class Values(Section):
         elif type_.name not in _SORTS:
             fit = [name for name, types in BINDABLE.items() if type_.name in types]
             if self.sort not in fit:
-                yield f"{column} is {type_}; use {' or '.join(fit)}" if fit else f"{column} is {type_}, which has no values"
+                yield f"{column} is {type_}; use {' or '.join(fit)}"
         elif self.sort != _SORTS[type_.name]:
             yield f"{column} is {type_}; use {_WRITTEN[type_.name]}"
         else:

@@ -72,8 +72,8 @@ Change = Annotated[Statement, AfterValidator(_change)]
 class OwnOperation(Section):
     """One kind of request: how often, and what is sent.
 
-    `kind` is how it is counted; by default what the statement says by its first word, READ of a SELECT. `rows` says what
-    a query must bring back: 'one' row, 'some' (one or more) or 'any' number, none included.
+    `kind` is how it is counted; by default what the statement says by its first word, READ of a SELECT. `rows` says
+    what a query must bring back: 'one' row, 'some' (one or more) or 'any' number, none included.
     """
 
     kind: Literal["READ", "UPDATE", "INSERT", "DELETE", "BATCH", "SCAN", "RMW"]
@@ -172,8 +172,9 @@ class OwnWorkload(Section):
 
     def lacking(self, engine: str) -> list[str]:
         """Say what a release lacks of its tables and statements, and the releases here that have it."""
-        sent = (statement for statement, _ in self.asking)
-        return [*columns.lacking(map(syntax.words, self.create), engine), *syntax.lacking([*self.create, *sent], engine)]
+        sent = [statement for statement, _ in self.asking]
+        of_tables = columns.lacking(map(syntax.words, self.create), engine)
+        return [*of_tables, *syntax.lacking([*self.create, *sent], engine)]
 
 
 class WorkloadsSection(Section):

@@ -32,6 +32,7 @@ SAME_NAMED = {
     "scenarios": "the 2021 paper's: computed, and made text of",
     "slices": "of interleaved levels: measured, and computed with",
     "stress": "cassandra-stress: run, and its log",
+    "values": "said in a profile, and made",
     "workloads": "said in a profile, and prepared",
     # `bench` names its modules for what they time.
     **dict.fromkeys(["adviser", "generator", "relay", "staleness"], "timed, and the thing that is timed or shown"),

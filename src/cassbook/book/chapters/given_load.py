@@ -1,4 +1,4 @@
-"""The chapter on the price at a given load: capacity and waiting, what limits, a dead node, data centres, prediction."""
+"""The chapter on the price at a given load: capacity and waiting, what limits, dead nodes, data centres, predictions."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
     """Return what stronger settings cost: in capacity, and in response time at the same arrivals.
 
     Index mix, setting, share (of what the weakest setting carries). Columns capacity (Estimate: what the weakest
-    carries over what this one does), rate_per_s, own_share, p50, mean, p99 (Estimate: over the weakest setting's, within
-    blocks), p50_ms, p99_ms (Estimate), blocks, not_carried.
+    carries over what this one does), rate_per_s, own_share, p50, mean, p99 (Estimate: over the weakest setting's,
+    within blocks), p50_ms, p99_ms (Estimate), blocks, not_carried.
 
     Raises LackingError for a run without open arrivals at those shares.
     """
@@ -110,11 +110,17 @@ def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
         "rate_per_s": table["rate_per_s"].to_numpy(), "own_share": table["own_share"].to_numpy(),
         **{name: estimates(table, f"ratio_{name}", f"ratio_{name}_low", f"ratio_{name}_high").to_numpy()
            for name in COMPARED},
-        **{f"{name}_ms": [one.times(1e-3) for one in estimates(table, f"{name}_us", f"{name}_low_us", f"{name}_high_us")]
-           for name in ("p50", "p99")},
+        **{f"{name}_ms": _ms(table, name) for name in ("p50", "p99")},
         "blocks": table["blocks"].to_numpy(), "not_carried": table["not_carried"].to_numpy(),
     }, _named(table).index)  # fmt: skip
     return found
+
+
+def _ms(table: pd.DataFrame, figure: str) -> list[Estimate]:
+    """Return a figure of response times as Estimates in ms."""
+    column = "latency" if figure == "mean" else figure
+    found = estimates(table, f"{column}_us", f"{column}_low_us", f"{column}_high_us")
+    return [estimate.times(1e-3) for estimate in found]
 
 
 def prices_shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +128,8 @@ def prices_shown(table: pd.DataFrame) -> pd.DataFrame:
     columns: dict[str, tuple[str, Format]] = {
         "capacity": ("capacity: times fewer requests", ".2f"), "p50": ("median, times", ".2f"),
         "mean": ("mean, times", ".2f"), "p99": ("p99, times", ".2f"), "p50_ms": ("median, ms", ".2f"),
-        "p99_ms": ("p99, ms", ".1f"), "own_share": ("share of its own capacity", ".2f"), "blocks": ("cluster starts", ""),
+        "p99_ms": ("p99, ms", ".1f"), "own_share": ("share of its own capacity", ".2f"),
+        "blocks": ("cluster starts", ""),
     }  # fmt: skip
     return titled(table, columns, missing="not carried")
 
@@ -192,8 +199,8 @@ def _curves(panel: Any, table: pd.DataFrame, name: str) -> None:
 def why(source: Source, calibration: CalibrationRun | None = None, jobs: int = 100) -> pd.DataFrame:
     """Return why settings differ: processor time of the nodes per request, capacity, and what the network says of both.
 
-    `jobs`: requests in flight of the network's closed loop. Index mix, setting; columns node_us (Estimate), times (times
-    the base's processor time), capacity (times fewer requests carried), network_open and network_closed (times fewer
+    `jobs`: requests in flight of the network's closed loop. Index mix, setting; columns node_us (Estimate), times
+    (times the base's processor time), capacity (times fewer requests carried), network_open and network_closed (times fewer
     by the calibrated network, by the station that is busy first and in a closed loop), all Estimates.
 
     Raises LackingError for a run that does not say what its nodes took.
@@ -227,7 +234,8 @@ def why_shown(table: pd.DataFrame) -> pd.DataFrame:
     return titled(table, {
         "node_us": ("nodes' processor time per request, us", ".0f"), "times": ("times the weakest's", ".2f"),
         "capacity": ("measured: times fewer requests carried", ".2f"),
-        "network_open": ("network, open: times fewer", ".2f"), "network_closed": ("network, closed: times fewer", ".2f"),
+        "network_open": ("network, open: times fewer", ".2f"),
+        "network_closed": ("network, closed: times fewer", ".2f"),
     }, missing="")  # fmt: skip
 
 
@@ -258,8 +266,8 @@ def taken_shown(table: pd.DataFrame) -> pd.DataFrame:
 def troubled(source: Source, figure: str = "p99") -> pd.DataFrame:
     """Return a figure of the response time while a node is dead or hangs, next to all well.
 
-    `figure`: p50, mean, p95 or p99. Index mix, setting, share; columns as `_CONDITIONS` names them, Estimates in ms over
-    blocks; one strike is one observation.
+    `figure`: p50, mean, p95 or p99. Index mix, setting, share; columns as `_CONDITIONS` names them, Estimates in ms
+    over blocks; one strike is one observation.
 
     Raises LackingError for a run without trouble.
     """
@@ -270,8 +278,7 @@ def troubled(source: Source, figure: str = "p99") -> pd.DataFrame:
         raise LackingError(f"{source.label} has no open arrivals with a node dead")
     whole = pd.concat([open_results(run.statistics, replicas(run)).assign(condition=""), by], ignore_index=True)
     whole = whole[whole["measured"] == SHARE]
-    column = "latency" if figure == "mean" else figure
-    whole["figure"] = [one.times(1e-3) for one in estimates(whole, f"{column}_us", f"{column}_low_us", f"{column}_high_us")]
+    whole["figure"] = _ms(whole, figure)
     wide = whole.set_index(["read_share", "setting", "at", "condition"])["figure"].unstack("condition")  # noqa: PD010
     struck = wide[[name for name in wide if name]].notna().any(axis=1)
     wide = wide.loc[struck, [name for name in _CONDITIONS if name in wide]].rename(columns=_CONDITIONS)
@@ -331,11 +338,11 @@ def data_centres(source: Source) -> pd.DataFrame:
     carried = capacity_ratios(run.statistics).set_index(["deployment", "setting"])
     keys = list(zip(table["deployment"], table["setting"], strict=True))
     one = Estimate(1.0, 1.0, 1.0)
-    of_capacity = [Estimate(*carried.loc[key, ["ratio", "low", "high"]]) if key in carried.index else one for key in keys]
+    known = dict(zip(carried.index, estimates(carried, "ratio"), strict=True))
+    of_capacity = [known.get(key, one) for key in keys]
     index = pd.MultiIndex.from_frame(table[["deployment", "setting", "at"]].rename(columns={"at": "share"}))
     return pd.DataFrame({
-        **{f"{name}_ms": [x.times(1e-3) for x in estimates(table, f"{name}_us", f"{name}_low_us", f"{name}_high_us")]
-           for name in ("p50", "p99")},
+        **{f"{name}_ms": _ms(table, name) for name in ("p50", "p99")},
         **{name: estimates(table, f"ratio_{name}", f"ratio_{name}_low", f"ratio_{name}_high").to_numpy()
            for name in ("p50", "p99")},
         "capacity": of_capacity,
@@ -365,7 +372,8 @@ def off_shown(table: pd.DataFrame, shares: Sequence[float] = (0.6, 0.8)) -> pd.D
     """Return by how much each method is off at heavier shares, as a factor; `table` is from `predictions`."""
     known = table[table["at"].isin(shares)]
     factors = lightest.off(known).unstack("method")  # noqa: PD010
-    below = known.groupby(["at", "method"])["ratio"].agg(lambda ratio: np.isinf(ratio).mean()).unstack("method")  # noqa: PD010
+    beyond = np.isinf(known["ratio"]).groupby([known["at"], known["method"]]).mean()
+    below = beyond.unstack("method")  # noqa: PD010
     words = factors.map(lambda factor: "a rate that it has above capacity" if np.isinf(factor) else f"{factor:.2f}")
     return words.where(~((below > 0) & (below < 1)), "above capacity in some").rename_axis("share of capacity")
 

@@ -63,7 +63,8 @@ def _still(found: dict[str, Any]) -> str:
     """Draw what the picture shows at first, all well, as an image with its numbers in words."""
     mix = found["mixes"][_start_mix(found)]
     of = mix["troubles"][""]
-    name = next(name for name in (_STARTS["figure"], *FIGURES) if any(name in one["points"] for one in of["settings"].values()))
+    known = {name for one in of["settings"].values() for name in one["points"]}
+    name = next(name for name in (_STARTS["figure"], *FIGURES) if name in known)
     figure, ((panel,),) = panels(1, 1, width=7.0, height=3.8)
     said = []
     for setting, one in of["settings"].items():
@@ -71,10 +72,11 @@ def _still(found: dict[str, Any]) -> str:
                   if isinstance(point, list)]  # fmt: skip
         if not points:
             continue
-        panel.plot(*zip(*((at, point[0]) for at, point in points), strict=True), "o-", color=_drawn(one["colour"]), label=setting)
+        colour, line = _drawn(one["colour"]), [(at, point[0]) for at, point in points]
+        panel.plot(*zip(*line, strict=True), "o-", color=colour, label=setting)
         banded = [(at, *point[1:]) for at, point in points if None not in point]
         if banded:
-            panel.fill_between(*zip(*banded, strict=True), color=_drawn(one["colour"]), alpha=0.18, linewidth=0)
+            panel.fill_between(*zip(*banded, strict=True), color=colour, alpha=0.18, linewidth=0)
         said.append(f"{setting} " + ", ".join(f"{point[0]:.3g} at {at:g}" for at, point in points))
     panel.set(yscale="log", xlabel="share of what the weakest setting carries", ylabel=f"{FIGURES[name]} response, ms")
     panel.legend()
@@ -158,10 +160,10 @@ def _called(choice: OpenChoice, mix: Mix) -> str:
 
 
 def _described(choice: OpenChoice, shares: int) -> dict[str, Any]:
-    pair = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
+    colour = palette.setting(f"{choice.setting.read_cl}/{choice.setting.write_cl}")
     return {
-        "colour": _TEXT if palette.setting(pair) == palette.BLACK else palette.setting(pair), "strong": choice.strong, "survives": list(choice.survives), "points": {},
-        "keeps": {},
+        "colour": _TEXT if colour == palette.BLACK else colour, "strong": choice.strong,
+        "survives": list(choice.survives), "points": {}, "keeps": {},
     }  # fmt: skip
 
 

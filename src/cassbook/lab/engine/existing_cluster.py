@@ -338,8 +338,8 @@ class ExistingCluster(Cleared, AnyCluster):
             )
         if self._replicas != self.replication_factor:
             raise InputError(
-                f"replication_factor: {self.keyspace} has {self._replicas or 'no'} replicas in {self.data_centre!r}, the "
-                f"profile says {self.replication_factor}; give cluster: {{replication_factor: {self._replicas}}}"
+                f"replication_factor: {self.keyspace} has {self._replicas or 'no'} replicas in {self.data_centre!r}, "
+                f"the profile says {self.replication_factor}; give cluster: {{replication_factor: {self._replicas}}}"
             )
 
     def _comment_in(self, session: Session) -> str | None:

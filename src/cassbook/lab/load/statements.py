@@ -20,7 +20,7 @@ from cassbook.core.schema import OPERATIONS
 from cassbook.lab.load import values, wire
 from cassbook.lab.load.coordinators import Coordinators
 from cassbook.lab.load.core_workloads import Workload, kinds
-from cassbook.lab.load.sampled import Keys
+from cassbook.lab.load.existing_keys import Keys
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
 from cassbook.profile import columns, syntax
 from cassbook.profile.columns import ColumnType
@@ -93,8 +93,8 @@ class Prepared:
     def _add(self, kind: int, statement: str) -> int:
         """Prepare a statement; its number among those of its kind."""
         prepared = self._ask(lambda text: self._session.prepare(syntax.qualified(text, self._keyspace)), statement)
-        elsewhere = {column.keyspace_name for column in (prepared.column_metadata if prepared else ())} - {self._keyspace}
-        if elsewhere:
+        bound = prepared.column_metadata if prepared else ()
+        if elsewhere := {column.keyspace_name for column in bound} - {self._keyspace}:
             self._wrong.append(f"{statement!r} is about the keyspace {', '.join(elsewhere)}")
         self.by_kind[kind].append(prepared)
         return len(self.by_kind[kind]) - 1
@@ -165,7 +165,8 @@ class Statements(Workload):
         self._prepared = Prepared(session, workload, keyspace, create, known)
         self._statements = self._prepared.by_kind
         #: Tables that loading fills.
-        self.tables = list(dict.fromkeys(_TABLE.findall(syntax.words(workload.load.statement)))) if workload.load else []
+        loading = syntax.words(workload.load.statement) if workload.load else ""
+        self.tables = list(dict.fromkeys(_TABLE.findall(loading)))
         self._rings: dict[int, list[Request]] = {}
         for kind, share in own_shares(workload).items():
             parts = [

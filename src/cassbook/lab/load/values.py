@@ -71,7 +71,7 @@ def type_of(driver_type: Any) -> ColumnType:
 
 
 def draw(values: Values, size: int, rng: np.random.Generator, type_: ColumnType) -> Drawn:
-    """Draw `size` values of a type: numbers of the population, numbers of the range, contents, or what is made of them."""
+    """Draw `size` values of a type: numbers of a population, numbers of a range, contents, or what is made of them."""
     if values.between is not None:
         return rng.uniform(*values.between, size)
     if values.size is not None:

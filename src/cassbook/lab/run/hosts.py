@@ -16,7 +16,7 @@ from cassbook.core.schema import OPEN
 from cassbook.core.words import counted
 from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.load.core_workloads import PRESETS
-from cassbook.lab.load.sampled import keys_of
+from cassbook.lab.load.existing_keys import keys_of
 from cassbook.lab.load.statements import Prepared
 from cassbook.lab.load.ycsb import INSERT, RMW, UPDATE
 from cassbook.lab.run import conditions, open_cells
@@ -190,8 +190,8 @@ def _check_reads(profile: Profile, tables: Sequence[str]) -> None:
     """Refuse (InputError) a profile that would write, or ask something of another table than those that exist."""
     if profile.uses_table or profile.workloads is None or not profile.workloads.own:
         raise InputError(
-            "--read-existing: measures the SELECTs of workloads.own; take pure, mixed, presets, read_shares, cold and paced "
-            "out of the profile, whose table would have to be made"
+            "--read-existing: measures the SELECTs of workloads.own; take pure, mixed, presets, read_shares, cold and "
+            "paced out of the profile, whose table would have to be made"
         )
     for section in profile.workloads.own:
         where = f"--read-existing: workloads.own.{section.name}"

@@ -104,7 +104,8 @@ def measure_in_turn(
             for store in stores:
                 same_place(store, existing)
                 same_clients(store, clients is not None)
-            _measure([_Run(profiles[store.folder], store) for store in stores], log, existing, clients, then_s, allowed_mb)
+            runs = [_Run(profiles[store.folder], store) for store in stores]
+            _measure(runs, log, existing, clients, then_s, allowed_mb)
         except InputError:
             if not resume and not any(store.done for store in stores):
                 for store in stores:  # they would stand in the way of the profile that is put right

@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 
 from cassbook.lab.load.coordinators import Coordinators
 from cassbook.lab.load.core_workloads import PRESETS, Workload, YcsbWorkload
-from cassbook.lab.load.sampled import keys_of
+from cassbook.lab.load.existing_keys import keys_of
 from cassbook.lab.load.statements import Statements
 from cassbook.lab.load.ycsb import Request, Usertable, create_table
 from cassbook.profile.profile import Profile
@@ -68,8 +68,9 @@ def prepare(
     """Make the tables of a profile's workloads and prepare their statements, so that a mistake in one shows at once.
 
     Presets that insert, D and E, get a copy of the usertable each: its growth is felt by none but themselves. `place`
-    has the keyspace of all tables and the coordinators' addresses, `nearest` is the index of the nearest. The first of several client processes makes the tables. Workloads are returned by name: 'A' to 'F', or
-    the user's. An InputError names the workload and the statement, and quotes the server.
+    has the keyspace of all tables and the coordinators' addresses, `nearest` is the index of the nearest. The first of
+    several client processes makes the tables. Workloads are returned by name: 'A' to 'F', or the user's. An InputError
+    names the workload and the statement, and quotes the server.
     """
     part, policy, keyspace, nodes = profile.workloads, profile.load.coordinator, place.keyspace, place.addresses
     ready: dict[str, Ready] = {}
