@@ -57,12 +57,10 @@ def run(
     if engine and "," in engine:
         _in_turn(profile, engine.split(","), output, resume, dry_run, form)
         return
-    wanted, became = _read(profile, engine)
+    wanted, became = _read(profile, engine, shown=dry_run and form == "text" and convert is None)
     if convert is not None:
         _convert(profile, became, convert)
         return
-    if became and dry_run and form == "text":
-        click.echo(became)
     scheduler = asked_clients(existing, wanted)
     where = "" if hosts is None else "existing-"
 
@@ -104,8 +102,11 @@ def run(
     _show([folder], form)
 
 
-def _read(name: str, engine: str | None) -> tuple[Profile, str]:
-    """Read a profile; of cassandra-stress's also the YAML of ours that it becomes, and log what is left out."""
+def _read(name: str, engine: str | None, shown: bool) -> tuple[Profile, str]:
+    """Read a profile; of cassandra-stress's also the YAML of ours that it becomes, and log what is left out.
+
+    `shown`: print that YAML.
+    """
     from cassbook.core.errors import InputError
     from cassbook.profile import stress
     from cassbook.profile.profile import profile_of, read_yaml
@@ -120,6 +121,8 @@ def _read(name: str, engine: str | None) -> tuple[Profile, str]:
     for line in (f"{path} is a user profile of cassandra-stress; left out of it:", *(f"  {each}" for each in left_out)):
         log(line)
     became = _as_yaml(ours)
+    if shown:
+        click.echo(became)
     return profile_of(ours, path, engine=engine), became
 
 

@@ -1,4 +1,4 @@
-"""The chapter on the price at a given load: capacity and waiting, what limits, dead nodes, data centres, predictions."""
+"""The chapter on the price at a given load: capacity and waiting, what limits, dead nodes, data centres, prediction."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def why(source: Source, calibration: CalibrationRun | None = None, jobs: int = 1
     """Return why settings differ: processor time of the nodes per request, capacity, and what the network says of both.
 
     `jobs`: requests in flight of the network's closed loop. Index mix, setting; columns node_us (Estimate), times
-    (times the base's processor time), capacity (times fewer requests carried), network_open and network_closed (times fewer
+    (times the base's), capacity (times fewer requests carried), network_open and network_closed (times fewer
     by the calibrated network, by the station that is busy first and in a closed loop), all Estimates.
 
     Raises LackingError for a run that does not say what its nodes took.
