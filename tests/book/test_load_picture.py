@@ -33,13 +33,15 @@ def opened(window, run, tmp_path):
 
 
 def digits(ms):
-    return f"{ms:.0f}" if ms >= 100 else f"{float(f'{float(f'{ms:.5g}'):.3g}'):g}"
+    five = float(f"{ms:.5g}")  # as the page has them
+    return f"{five:.0f}" if five >= 100 else f"{float(f'{five:.3g}'):g}"
 
 
 def set_knob(page, name, value):
     page.eval_on_selector(
         f'[data-knob="{name}"]',
-        "(knob, value) => { knob.value = value; knob.dispatchEvent(new Event('input', { bubbles: true })); }", str(value),
+        "(knob, value) => { knob.value = value; knob.dispatchEvent(new Event('input', { bubbles: true })); }",
+        str(value),
     )
 
 

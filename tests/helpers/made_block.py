@@ -4,9 +4,9 @@ import math
 from contextlib import nullcontext
 
 from cassbook.lab.run.block import Block, Start
-from cassbook.lab.run.runners import Runners
 from cassbook.lab.run.client import Place
 from cassbook.lab.run.distance import Watch
+from cassbook.lab.run.runners import Runners
 
 
 class IdleCluster:

@@ -102,7 +102,7 @@ def _filled(cluster: CassandraCluster) -> Place:
     reach = partial(connect, cluster.addresses, cluster.release.protocol)
     place = Place(reach, cluster.addresses, cluster.labels, KEYSPACE)
     with closing(Client(_PROFILE, place, [0], 0.0)) as client, TemporaryDirectory() as folder:
-        if client.fill(client.table, 64):
+        if client.fill(client.usertable, 64):
             raise LaboratoryError("the table could not be loaded")
         warm = Cell("warm", "warmup", 100, "QUORUM", "QUORUM", 0.5, 1, 1, -1)
         client.run([warm], Bound(until=WarmUp(_PROFILE.warm_up)), Path(folder) / "warm.parquet")

@@ -84,10 +84,7 @@ def open_results(statistics: pd.DataFrame, replicas: Replication = None) -> pd.D
     for mix, of_mix in cells.groupby(MIX, sort=False):
         base = base_of(of_mix)
         for place, group in of_mix.groupby([*PLACE, "setting"], sort=False):
-            rows.append(
-                dict(zip([*MIX, *PLACE, "setting"], (*mix, *place), strict=True))
-                | _row(group, base, replicas)
-            )
+            rows.append(dict(zip([*MIX, *PLACE, "setting"], (*mix, *place), strict=True)) | _row(group, base, replicas))
     table = pd.DataFrame(rows, columns=_columns()).astype(dict.fromkeys(_SURVIVES, "Int64"))
     order = pd.DataFrame({
         "place": table["measured"].map({SHARE: 0, RATE: 0, ALONE: 1}), "strength": table["setting"].map(strength),

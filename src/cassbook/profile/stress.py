@@ -173,21 +173,19 @@ class _Converter:
         return {"distribution": name, "count": drawn.count, "first": drawn.least}
 
     def _value(self, column: str, type_: ColumnType) -> dict[str, Any]:
+        """Values of a column that is no key, also of what is within it."""
         size = self._drawn(column, "size", _SIZE)
         if type_.name in BINDABLE[CONTENT]:
             return {"size": _between(size)}
-        if type_.name == "vector":
-            return {"each": {"between": [-1.0, 1.0]}}
-        if type_.name in {"list", "set"}:
-            return {"each": self._value(column, type_.parts[0]), "length": _between(size)}
-        if type_.name == "map":
+        if type_.known and type_.parts:
             inner = [self._value(column, part) for part in type_.parts]
-            return {"keys": inner[0], "each": inner[1], "length": _between(size)}
-        if type_.name == "tuple":
-            return {"parts": [self._value(column, part) for part in type_.parts]}
-        if type_.fields is not None:
-            return {"fields": {name: self._value(column, part)
-                               for name, part in zip(type_.fields, type_.parts, strict=True)}}  # fmt: skip
+            length = {"length": _between(size)}
+            made: dict[str, dict[str, Any]] = {
+                "vector": {"each": {"between": [-1.0, 1.0]}}, "list": {"each": inner[0]} | length,
+                "set": {"each": inner[0]} | length, "map": {"keys": inner[0], "each": inner[-1]} | length,
+                "tuple": {"parts": inner},
+            }  # fmt: skip
+            return made.get(type_.name) or {"fields": dict(zip(type_.fields or (), inner, strict=True))}
         drawn = self._drawn(column, "population", _POPULATION)
         most = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31}.get(type_.name, 2**53) - 1
         least = max(drawn.least, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 from cassbook.core.releases import RELEASES
 
@@ -62,7 +63,7 @@ def parts(statement: str) -> list[str]:
     ends = _APPLY.search(plain)
     begins = [found.start() for found in _CHANGES.finditer(plain)]
     bounds = [*begins, ends.start() if ends else len(plain)]
-    return [statement[a:b].strip().removesuffix(";").rstrip() for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [statement[a:b].strip().removesuffix(";").rstrip() for a, b in pairwise(bounds)]
 
 
 def is_batch(statement: str) -> bool:

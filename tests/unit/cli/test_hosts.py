@@ -23,8 +23,8 @@ from cassbook.lab.engine import cluster as local
 from cassbook.lab.engine import existing_cluster as module
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
 from cassbook.lab.engine.existing_cluster import FoundRelease, Hosts, contact_points
-from cassbook.lab.run import measure
 from cassbook.lab.run import hosts as hosts_module
+from cassbook.lab.run import measure
 from cassbook.lab.run.hosts import Written, check_written, profile_for, same_clients, same_place, written
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
@@ -311,7 +311,9 @@ def test_a_warm_up_that_shows_more_than_is_allowed_ends_the_run():
     profile = load_profile("quick")
     cells = plan(profile)[0]
     check_written(profile, cells, 10, 10_000)
-    with pytest.raises(InputError, match=r"answered 50,000 requests a second, .* more than the 500 MB .* --resume") as caught:
+    with pytest.raises(
+        InputError, match=r"answered 50,000 requests a second, .* more than the 500 MB .* --resume"
+    ) as caught:
         check_written(profile, cells, 50_000, 500)
     enough = int(re.search(r"--at-most-mb (\d+)", str(caught.value))[1])
     check_written(profile, cells, 50_000, enough)
@@ -365,7 +367,10 @@ def test_tables_that_exist_are_only_read(tmp_path, monkeypatch, changes, options
 def test_what_is_only_read_is_announced_and_asks_nothing(tmp_path, monkeypatch):
     result, measured = asked(tmp_path, monkeypatch, "--profile", reading(tmp_path), "--read-existing", "shop.orders")
     assert result.exit_code == 0, result.output
-    assert "keyspace shop: orders is read, at ONE to ALL as the settings say; nothing is made, written or dropped" in result.output
+    assert (
+        "keyspace shop: orders is read, at ONE to ALL as the settings say; nothing is made, written or dropped"
+        in result.output
+    )
     assert len(measured) == 1
     result, _ = asked(tmp_path, monkeypatch, "--profile", "quick", "--read-existing", "shop.orders")
     assert result.exit_code == 2
@@ -375,8 +380,9 @@ def test_what_is_only_read_is_announced_and_asks_nothing(tmp_path, monkeypatch):
 def test_a_table_that_exists_has_to_be_there_with_as_many_replicas():
     cluster = Fake(Hosts(("10.1.2.3",), keyspace="shop", read=("orders",)))
     for tables, replicas, said in (
-        (None, 3, "there is no keyspace shop; there are shop, users"), (["stock"], 3, "there is no table orders in shop"),
-        (["orders"], 2, r"shop has 2 replicas in 'dc-north', the profile says 3; give cluster: \{replication_factor: 2\}"),
+        (None, 3, "there is no keyspace shop; there are shop, users"),
+        (["stock"], 3, "there is no table orders in shop"),
+        (["orders"], 2, r"shop has 2 replicas in 'dc-north', the profile says 3; give cluster: \{replication_fac"),
     ):  # fmt: skip
         cluster._tables, cluster._replicas = tables, replicas
         with pytest.raises(InputError, match=said):

@@ -53,8 +53,12 @@ def test_tables_have_the_types_of_their_columns():
 def test_what_a_statement_asks_of_what_nothing_creates_is_named():
     said = columns.strangers("SELECT id FROM rides WHERE id = ? AND dya = ?", KNOWN)
     assert said == [f"rides has no column dya; it has {', '.join(KNOWN['rides'])}"]
-    assert columns.strangers("INSERT INTO rides (id, Stop) VALUES (?, ?)", KNOWN)[0].startswith("rides has no column stop;")
-    assert columns.strangers("SELECT a FROM rdies", KNOWN) == ["no statement under create makes the table rdies; there is rides"]
+    assert columns.strangers("INSERT INTO rides (id, Stop) VALUES (?, ?)", KNOWN)[0].startswith(
+        "rides has no column stop;"
+    )
+    assert columns.strangers("SELECT a FROM rdies", KNOWN) == [
+        "no statement under create makes the table rdies; there is rides"
+    ]
     assert columns.strangers("UPDATE usertable SET field0 = ? WHERE y_id = ?", KNOWN) == []
     assert columns.strangers("SELECT a FROM other", {}) == []
 
@@ -126,7 +130,8 @@ def test_what_is_wrong_within_a_composed_value_is_named_where_it_is(tmp_path):
         values=given, operations=[{"share": 1.0, "statement": statement}]
     ), "--engine", "5.0.9")  # fmt: skip
     for wrong in (
-        "place has no field numbr; it has street, number", "an element of tags is text; use distribution and count or size",
+        "place has no field numbr; it has street, number",
+        "an element of tags is text; use distribution and count or size",
         "an element of stops.number is int; use distribution and count",
         "an element of fares is decimal; use distribution and count or between",
     ):  # fmt: skip
@@ -188,12 +193,20 @@ def test_a_type_of_ones_own_may_bear_such_a_name():
 @pytest.mark.parametrize(
     ("create", "engine", "said"),
     [
-        ("CREATE TABLE rides (id uuid PRIMARY KEY, token int)", "5.0.9", "token is a reserved word of CQL in Cassandra 5.0.9"),
+        (
+            "CREATE TABLE rides (id uuid PRIMARY KEY, token int)",
+            "5.0.9",
+            "token is a reserved word of CQL in Cassandra 5.0.9",
+        ),
         ("CREATE TABLE rides (id uuid PRIMARY KEY, is int)", "3.11.4", "is is a reserved word"),
         ("CREATE TABLE rides (id uuid PRIMARY KEY, at frozen<place>)", "2.1.20", ""),
         ("CREATE TABLE rides (id uuid PRIMARY KEY, is int)", "2.2.4", ""),
         ('CREATE TABLE rides (id uuid PRIMARY KEY, "token" int)', "5.0.9", ""),
-        ("CREATE TABLE rides (id uuid PRIMARY KEY, at place)", "2.1.20", "rides.at is place; Cassandra has types of your own"),
+        (
+            "CREATE TABLE rides (id uuid PRIMARY KEY, at place)",
+            "2.1.20",
+            "rides.at is place; Cassandra has types of your own",
+        ),
         ("CREATE TABLE rides (id uuid PRIMARY KEY, at place)", "3.11.4", ""),
     ],
 )
@@ -213,7 +226,8 @@ def test_names_and_types_that_a_release_does_not_take_are_refused(tmp_path, crea
          "Cassandra has SAI indexes from 5.0 on, not in 3.11.4: use --engine 5.0.9"),
         ({"operations": [{"share": 1.0, "statement": "SELECT id FROM rides PER PARTITION LIMIT 2"}]}, "2.2.4",
          "Cassandra has PER PARTITION LIMIT from 3.6 on"),
-        ({"operations": [{"share": 1.0, "statement": "SELECT JSON id FROM rides"}]}, "2.1.20", "Cassandra has JSON from 2.2"),
+        ({"operations": [{"share": 1.0, "statement": "SELECT JSON id FROM rides"}]}, "2.1.20",
+         "Cassandra has JSON from 2.2"),
     ],
 )  # fmt: skip
 def test_what_a_release_has_not_learned_is_refused_with_one_that_has(tmp_path, change, engine, said):
@@ -223,13 +237,14 @@ def test_what_a_release_has_not_learned_is_refused_with_one_that_has(tmp_path, c
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"operations": [{"share": 1, "statement": "BEGIN BATCH DELETE FROM rides WHERE id = ?"}]}, "without APPLY BATCH"),
+        ({"operations": [{"share": 1, "statement": "BEGIN BATCH DELETE FROM rides WHERE id = ?"}]},
+         "without APPLY BATCH"),
         ({"operations": [{"share": 1, "statement": "BEGIN UNLOGGED BATCH APPLY BATCH"}]}, "is a batch of nothing"),
         ({"operations": [{"kind": "UPDATE", "share": 1, "statement": "DELETE FROM rides WHERE id = ?"}]},
          "the statement is a DELETE; give kind: DELETE, or leave kind out"),
         ({"operations": [{"kind": "INSERT", "share": 1, "statement": "UPDATE rides SET fleet = 'a' WHERE id = ?"}]},
          "the statement is an UPDATE; give kind: UPDATE"),
-        ({"operations": [{"share": 1, "statement": "BEGIN BATCH DELETE FROM rides WHERE id = ? IF EXISTS; APPLY BATCH"}]},
+        ({"operations": [{"share": 1, "statement": "BEGIN BATCH DELETE FROM rides IF EXISTS APPLY BATCH"}]},
          "is a lightweight transaction (IF)"),
         ({"create": ["CREATE MATERIALIZED VIEW v AS SELECT a FROM t"]}, "tables with views are not measured"),
     ],
@@ -240,7 +255,8 @@ def test_what_is_not_measured_is_named_as_what_it_is(tmp_path, change, said):
 
 def test_an_operation_is_counted_as_what_its_statement_is(tmp_path):
     statements = [
-        "SELECT id FROM rides WHERE id = ?", "INSERT INTO rides (id) VALUES (?)", "UPDATE rides SET fleet = 'x' WHERE id = ?",
+        "SELECT id FROM rides WHERE id = ?", "INSERT INTO rides (id) VALUES (?)",
+        "UPDATE rides SET fleet = 'x' WHERE id = ?",
         "DELETE FROM rides WHERE id = ?",
         "BEGIN UNLOGGED BATCH INSERT INTO rides (id) VALUES (?) DELETE FROM rides WHERE id = ? APPLY BATCH;",
     ]  # fmt: skip

@@ -10,10 +10,10 @@ from tests.helpers.command import cassbook
 
 ORDERS = {
     "keyspace": "shop",
-    "keyspace_definition": "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3};",
+    "keyspace_definition": "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy'};",
     "table": "orders",
-    "table_definition": "CREATE TABLE shop.orders (customer text, number int, placed timestamp, note text, tags set<text>, "
-    "PRIMARY KEY (customer, number)) WITH comment='a'",
+    "table_definition": "CREATE TABLE shop.orders (customer text, number int, placed timestamp, note text, "
+    "tags set<text>, PRIMARY KEY (customer, number)) WITH comment='a'",
     "extra_definitions": [
         "CREATE MATERIALIZED VIEW shop.v AS SELECT * FROM orders", "CREATE INDEX ON shop.orders (note);",
     ],
@@ -65,7 +65,8 @@ def test_all_that_has_no_counterpart_is_named(file):
     assert done.exit_code == 0, done.output
     for left_out in (
         "keyspace_definition: the keyspace is the laboratory's", "extra_definitions: CREATE MATERIALIZED VIEW",
-        "columnspec: customer: GAUSSIAN has no counterpart", "columnspec: customer: size: a key is as long as its number",
+        "columnspec: customer: GAUSSIAN has no counterpart",
+        "columnspec: customer: size: a key is as long as its number",
         "insert: partitions: fixed(1)", "insert: batchtype: UNLOGGED", "queries: one: fields: samerow",
         "queries: one: consistencyLevel", "queries: cas: lightweight transactions", "token_range_queries: all",
         "ops(...) of the command line",
@@ -82,7 +83,11 @@ def test_a_table_of_counters_is_counted(file):
     }  # fmt: skip
     ours, left_out = stress.converted(content, "hits")
     (own,) = ours["workloads"]["own"]
-    assert own["operations"][0] == {"kind": "UPDATE", "share": 1, "statement": "UPDATE hits SET n = n + ? WHERE page = ?"}
+    assert own["operations"][0] == {
+        "kind": "UPDATE",
+        "share": 1,
+        "statement": "UPDATE hits SET n = n + ? WHERE page = ?",
+    }
     assert own["values"]["page"]["count"] == 100_000
     assert any("100,000 of 100,000,000,000 values" in line for line in left_out)
 
@@ -90,7 +95,10 @@ def test_a_table_of_counters_is_counted(file):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"columnspec": [{"name": "customer", "size": "often"}]}, "columnspec: customer: size: 'often' is no distribution"),
+        (
+            {"columnspec": [{"name": "customer", "size": "often"}]},
+            "columnspec: customer: size: 'often' is no distribution",
+        ),
         ({"columnspec": [{"name": "custmer"}]}, "columnspec: orders has no column custmer; it has customer"),
         ({"table_definition": "CREATE TABLE orders"}, "table_definition: is not CREATE TABLE with its columns"),
         ({"table_definition": ""}, "table_definition: is missing"),
@@ -118,5 +126,5 @@ def test_distributions():
     assert stress.distribution("~exp(1..10M)", "x") == stress.Drawn("EXP", 1, 10_000_000, inverted=True)
     assert stress.distribution("GAUSSIAN(100..100K,2)", "x").count == 99_901
     for text in ("fixed()", "uniform(1..x)", "5", ""):
-        with pytest.raises(InputError, match="x: .* is no distribution"):
+        with pytest.raises(InputError, match=r"x: .* is no distribution"):
             stress.distribution(text, "x")

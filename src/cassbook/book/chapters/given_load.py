@@ -101,12 +101,10 @@ def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
     if table.empty:
         listed = " and ".join(f"{share:g}" for share in shares)
         raise LackingError(f"{source.label} has no two settings at {listed} of what the weakest carries")
-    carried = capacity_ratios(run.statistics)
-    of_capacity = pd.Series(
-        list(estimates(carried, "ratio")), pd.MultiIndex.from_frame(carried[[*MIX, "setting"]]), dtype=object
-    )
+    carried = _of_capacity(run)
+    keys = table[[*MIX, "setting"]].itertuples(index=False, name=None)
     found = pd.DataFrame({
-        "capacity": [of_capacity.get(key, _NOTHING) for key in table[[*MIX, "setting"]].itertuples(index=False)],
+        "capacity": [carried.get(key, _NOTHING) for key in keys],
         "rate_per_s": table["rate_per_s"].to_numpy(), "own_share": table["own_share"].to_numpy(),
         **{name: estimates(table, f"ratio_{name}", f"ratio_{name}_low", f"ratio_{name}_high").to_numpy()
            for name in COMPARED},
@@ -114,6 +112,13 @@ def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
         "blocks": table["blocks"].to_numpy(), "not_carried": table["not_carried"].to_numpy(),
     }, _named(table).index)  # fmt: skip
     return found
+
+
+def _of_capacity(run: RecordedRun) -> dict[tuple[object, ...], Estimate]:
+    """Return what settings cost in capacity, by mix and setting."""
+    carried = capacity_ratios(run.statistics)
+    keys = carried[[*MIX, "setting"]].itertuples(index=False, name=None)
+    return dict(zip(keys, estimates(carried, "ratio"), strict=True))
 
 
 def _ms(table: pd.DataFrame, figure: str) -> list[Estimate]:
@@ -186,8 +191,7 @@ def price_curves(source: Source, figures: Sequence[str] = ("p50", "p99")) -> Fig
 
 def _curves(panel: Any, table: pd.DataFrame, name: str) -> None:
     for setting, own in table.groupby("setting", sort=False):
-        own = own.sort_values("at")
-        known = own[own[f"ratio_{name}"].notna()]
+        known = own[own[f"ratio_{name}"].notna()].sort_values("at")
         colour = palette.setting(str(setting))
         called = setting_name(str(setting), float(own["read_share"].iloc[0]))
         panel.plot(known["at"], known[f"ratio_{name}"], "o-", color=colour, markersize=4, label=called)
@@ -207,20 +211,19 @@ def why(source: Source, calibration: CalibrationRun | None = None, jobs: int = 1
     """
     run = run_at_shares(source)
     demands = load_limits.demands(run.statistics)
-    carried = capacity_ratios(run.statistics).set_index([*MIX, "setting"])
+    carried = _of_capacity(run)
     network = None if calibration is None else _network(run, calibration)
-    rows = []
-    for key, row in demands.iterrows():
-        *_, read_share, _, setting = key  # type: ignore[misc]
-        capacity = Estimate(*carried.loc[key, ["ratio", "low", "high"]]) if key in carried.index else _NOTHING
-        prices_of = {
-            "network_open": _NOTHING if network is None else network.price(read_share, setting, row["base"]),
-            "network_closed": _NOTHING if network is None else network.price(read_share, setting, row["base"], jobs),
-        }
-        rows.append({"read_share": read_share, "setting": setting, "capacity": capacity} | dict(row) | prices_of)
-    table = pd.DataFrame(rows)
-    one = Estimate(1.0, 1.0, 1.0)
-    table["capacity"] = table["capacity"].where(table["setting"] != table["base"], one)
+    table, one = demands.reset_index(), Estimate(1.0, 1.0, 1.0)
+    keys = table[[*MIX, "setting"]].itertuples(index=False, name=None)
+    table["capacity"] = [
+        one if setting == base else carried.get(key, _NOTHING)
+        for key, setting, base in zip(keys, table["setting"], table["base"], strict=True)
+    ]
+    for name, closed in (("network_open", 0), ("network_closed", jobs)):
+        table[name] = [
+            _NOTHING if network is None else network.price(float(share), str(setting), str(base), closed)
+            for share, setting, base in table[["read_share", "setting", "base"]].itertuples(index=False, name=None)
+        ]
     return _named(table)[["node_us", "times", "capacity", "network_open", "network_closed"]]
 
 
@@ -278,7 +281,7 @@ def troubled(source: Source, figure: str = "p99") -> pd.DataFrame:
         raise LackingError(f"{source.label} has no open arrivals with a node dead")
     whole = pd.concat([open_results(run.statistics, replicas(run)).assign(condition=""), by], ignore_index=True)
     whole = whole[whole["measured"] == SHARE]
-    whole["figure"] = _ms(whole, figure)
+    whole = whole.assign(figure=pd.Series(_ms(whole, figure), whole.index, dtype=object))
     wide = whole.set_index(["read_share", "setting", "at", "condition"])["figure"].unstack("condition")  # noqa: PD010
     struck = wide[[name for name in wide if name]].notna().any(axis=1)
     wide = wide.loc[struck, [name for name in _CONDITIONS if name in wide]].rename(columns=_CONDITIONS)
@@ -335,10 +338,8 @@ def data_centres(source: Source) -> pd.DataFrame:
     run = run_at_shares(source)
     table = open_results(run.statistics, replicas(run))
     table = table[table["measured"] == SHARE]
-    carried = capacity_ratios(run.statistics).set_index(["deployment", "setting"])
-    keys = list(zip(table["deployment"], table["setting"], strict=True))
-    one = Estimate(1.0, 1.0, 1.0)
-    known = dict(zip(carried.index, estimates(carried, "ratio"), strict=True))
+    known, one = _of_capacity(run), Estimate(1.0, 1.0, 1.0)
+    keys = table[[*MIX, "setting"]].itertuples(index=False, name=None)
     of_capacity = [known.get(key, one) for key in keys]
     index = pd.MultiIndex.from_frame(table[["deployment", "setting", "at"]].rename(columns={"at": "share"}))
     return pd.DataFrame({
@@ -385,8 +386,8 @@ def quoted(source: Source) -> dict[str, object]:
     for mix, setting, short in (("reads alone", "QUORUM", "reads"), ("updates alone", "QUORUM", "updates"),
                                 ("50 % reads", "QUORUM/QUORUM", "mixed")):  # fmt: skip
         own = table[(table.index.get_level_values("mix") == mix) & (table.index.get_level_values("setting") == setting)]
-        for (_, _, share), row in own.iterrows():  # type: ignore[misc]
-            at = f"{100 * float(share):.0f}"
+        for share, row in zip(own.index.get_level_values("share"), own.to_dict("records"), strict=True):
+            at = f"{100 * share:.0f}"
             values |= {f"{short}_p50_{at}": f"{row['p50']:.1f}", f"{short}_p99_{at}": f"{row['p99']:.1f}"}
             values[f"{short}_capacity"] = f"{row['capacity']:.1f}"
     return values

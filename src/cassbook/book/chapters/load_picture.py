@@ -64,7 +64,7 @@ def _still(found: dict[str, Any]) -> str:
     mix = found["mixes"][_start_mix(found)]
     of = mix["troubles"][""]
     known = {name for one in of["settings"].values() for name in one["points"]}
-    name = next(name for name in (_STARTS["figure"], *FIGURES) if name in known)
+    name = next(name for name in (str(_STARTS["figure"]), *FIGURES) if name in known)
     figure, ((panel,),) = panels(1, 1, width=7.0, height=3.8)
     said = []
     for setting, one in of["settings"].items():

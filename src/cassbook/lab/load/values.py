@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -102,7 +102,8 @@ def _composed(values: Values, size: int, rng: np.random.Generator, type_: Column
 
 def _inner(values: Values, type_: ColumnType) -> list[tuple[Values | None, ColumnType]]:
     """Return what is given for each part of a tuple or field of a type of one's own; None for a field that is null."""
-    given = values.parts or [(values.fields or {}).get(name) for name in type_.fields or ()]
+    fields = values.fields or {}
+    given: Sequence[Values | None] = values.parts or [fields.get(name) for name in type_.fields or ()]
     return list(zip(given, type_.parts, strict=True))
 
 

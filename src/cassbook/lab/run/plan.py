@@ -149,8 +149,8 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     part = profile.workloads
     if part is None or block > part.repeats:
         return []
-    shares = {f"ycsb-{name}": (name, share_of_reads(profile, name)) for name in part.presets}
-    shares |= {f"own-{section.name}": (section.name, share_of_reads(profile, section.name)) for section in part.own}
+    named = {f"ycsb-{name}": str(name) for name in part.presets} | {f"own-{own.name}": own.name for own in part.own}
+    shares = {what: (name, share_of_reads(profile, name)) for what, name in named.items()}
     loads = [(f"t{threads:04d}", threads, math.nan, list(shares)) for threads in part.threads]
     for what, (workload, _) in shares.items():
         loads += [(f"paced{rate:g}", max(part.threads), rate, [what]) for rate in part.rates_of(workload)]

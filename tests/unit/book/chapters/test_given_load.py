@@ -123,7 +123,9 @@ def test_data_centres_have_rows_of_their_own(tmp_path):
     assert set(table.index.get_level_values("deployment")) == {near, far}
     row = table.loc[(far, "LOCAL_QUORUM/QUORUM", 0.4)]
     assert row["survives"] == "1 and 2"  # of three here, and of six anywhere
-    assert row["p50_ms"].value / table.loc[(near, "LOCAL_QUORUM/QUORUM", 0.4), "p50_ms"].value == pytest.approx(5, rel=0.05)
+    assert row["p50_ms"].value / table.loc[(near, "LOCAL_QUORUM/QUORUM", 0.4), "p50_ms"].value == pytest.approx(
+        5, rel=0.05
+    )
     shown = given_load.data_centres_shown(table, {near: "near", far: "far"})
     assert set(shown.index.get_level_values("deployment")) == {"near", "far"}
 
@@ -142,7 +144,9 @@ def test_the_picture_has_the_numbers_of_the_library(source):
         )
         verdict, headroom, _ = one["keeps"]["p99"][place][found["bounds"].index(20)]
         assert verdict == choice.verdict
-        assert headroom == (None if np.isnan(choice.headroom.value) else pytest.approx(choice.headroom.value, abs=0.006))
+        assert headroom == (
+            None if np.isnan(choice.headroom.value) else pytest.approx(choice.headroom.value, abs=0.006)
+        )
         assert (tuple(one["survives"]), one["strong"]) == (choice.survives, choice.strong)
 
 

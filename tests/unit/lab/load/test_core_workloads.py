@@ -327,7 +327,10 @@ WRITING = {"kind": "UPDATE", "share": 1.0, "statement": "UPDATE t SET b = ? WHER
         ({"operations": [READING | {"share": 0.9}]}, "add up to 0.9"),
         ({"operations": []}, "operations"),
         ({"values": {"user": {"size": 4, "count": 3}}}, "distribution and count go together"),
-        ({"values": {"user": {"size": 4, "between": [0, 1]}}}, "give one of distribution, size, between, each, parts or fields"),
+        (
+            {"values": {"user": {"size": 4, "between": [0, 1]}}},
+            "give one of distribution, size, between, each, parts or fields",
+        ),
         ({"values": {"user": {"size": [9, 4]}}}, "9 is more than 4"),
         ({"values": {"user": {"size": 4, "format": "a{}"}}}, "format does not go with size"),
         ({"values": {"user": {"distribution": "zipfian", "count": 3, "format": "a{}{}"}}}, "exactly one {}"),

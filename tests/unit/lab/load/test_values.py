@@ -45,7 +45,9 @@ def test_lists_and_sets_have_as_many_elements_as_asked_for():
 
 
 def test_maps_tuples_and_vectors():
-    maps = back({"keys": NUMBER, "each": {"between": [0, 1]}, "length": [1, 2]}, parsed("MapType(Int32Type, DoubleType)"))
+    maps = back(
+        {"keys": NUMBER, "each": {"between": [0, 1]}, "length": [1, 2]}, parsed("MapType(Int32Type, DoubleType)")
+    )
     assert {len(one) for one in maps} == {1, 2}
     assert all(1 <= key <= 9 and 0 <= x < 1 for one in maps for key, x in one.items())
     tuples = back({"parts": [NUMBER, TEXT]}, parsed("TupleType(Int32Type, UTF8Type)"))
@@ -73,7 +75,8 @@ def test_addresses_and_durations_are_numbers():
 @pytest.mark.parametrize(
     ("text", "driver_type"),
     [
-        ("list<int>", parsed("ListType(Int32Type)")), ("map<text, set<bigint>>", parsed("MapType(UTF8Type, SetType(LongType))")),
+        ("list<int>", parsed("ListType(Int32Type)")),
+        ("map<text, set<bigint>>", parsed("MapType(UTF8Type, SetType(LongType))")),
         ("vector<float, 3>", parsed("org.apache.cassandra.db.marshal.VectorType(FloatType, 3)")),
         ("tuple<int, text>", parsed("FrozenType(TupleType(Int32Type, UTF8Type))")), ("int", cqltypes.Int32Type),
     ],
