@@ -39,7 +39,6 @@ from tests.helpers.profiles import write_profile
         ({"load__coordinator": "node7"}, "node7"),
         ({"load__operations_per_thread": 5}, "either steady_s or operations_per_thread"),
         ({"mixed__settings": ["1R-1W"]}, "1R-1W"),
-        ({"table__record_count": None}, "table.record_count: is missing"),
         ({"table__request_distribution": "latest"}, "zipfian"),
     ],
 )

@@ -56,7 +56,7 @@ def test_the_profile_that_it_becomes(file, tmp_path):
     assert own.values["note"].size == (10, 200)
     assert (own.values["tags"].length, own.values["tags"].each.size) == (3, 3)
     kinds = [(one.kind, one.rows) for one in own.operations]
-    assert kinds == [("INSERT", "some"), ("READ", "some"), ("READ", "any")]
+    assert sorted(kinds) == [("INSERT", "some"), ("READ", "any"), ("READ", "some")]
     assert sum(one.share for one in own.operations) == pytest.approx(1)
 
 
@@ -96,8 +96,8 @@ def test_a_table_of_counters_is_counted(file):
     ("change", "said"),
     [
         (
-            {"columnspec": [{"name": "customer", "size": "often"}]},
-            "columnspec: customer: size: 'often' is no distribution",
+            {"columnspec": [{"name": "note", "size": "often"}]},
+            "columnspec: note: size: 'often' is no distribution",
         ),
         ({"columnspec": [{"name": "custmer"}]}, "columnspec: orders has no column custmer; it has customer"),
         ({"table_definition": "CREATE TABLE orders"}, "table_definition: is not CREATE TABLE with its columns"),

@@ -103,7 +103,7 @@ def data(run: RecordedRun) -> dict[str, Any]:
     troubles = [name for name in TROUBLES if (opened["condition"] == name).any()]
     by_mix: dict[Mix, dict[str, Any]] = {}
     for trouble in troubles:
-        cells = opened[(opened["condition"] == trouble) & opened["load_share"].notna()].assign(condition="")
+        cells = opened[opened["condition"] == trouble].assign(condition="")
         for mix, settings in _settings(cells, run):
             one = by_mix.setdefault(mix, {"reads": mix.read_share, "name": _mix_name(mix), "troubles": {}})
             one["troubles"][trouble] = settings
@@ -137,7 +137,8 @@ def _settings(cells: pd.DataFrame, run: RecordedRun) -> Iterator[tuple[Mix, dict
         return
     first = next(iter(by_figure.values()))
     for mix in first.mixes:
-        shares = first.shares(mix)
+        if not (shares := first.shares(mix)):
+            continue
         places = {name: [loads.advise(mix, of_capacity=share) for share in shares] for name, loads in by_figure.items()}
         rates = [Estimate.positive(advice.rates_per_s) for advice in places[next(iter(places))]]
         own = cells[(cells["read_share"] == mix.read_share) & (cells["workload"] == mix.workload)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from cassandra.cqltypes import UserType
 from cassandra.util import Date, Duration, Time, uuid_from_time
 
 from cassbook.core.errors import InputError
@@ -60,8 +61,8 @@ _MAKERS: dict[str, dict[str, Callable[..., Any]]] = {
 def type_of(driver_type: Any) -> ColumnType:
     """Return a type of the driver's as a profile's statements have it."""
     name = driver_type.typename
-    if fields := getattr(driver_type, "fieldnames", None):
-        return ColumnType(name, tuple(map(type_of, driver_type.subtypes)), tuple(fields))
+    if issubclass(driver_type, UserType):
+        return ColumnType(name, tuple(map(type_of, driver_type.subtypes)), tuple(driver_type.fieldnames))
     if size := getattr(driver_type, "vector_size", 0):
         return ColumnType("vector", (type_of(driver_type.subtype),), size=int(size))
     inner = tuple(map(type_of, driver_type.subtypes))

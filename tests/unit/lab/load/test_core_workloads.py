@@ -320,7 +320,7 @@ WRITING = {"kind": "UPDATE", "share": 1.0, "statement": "UPDATE t SET b = ? WHER
             'names the keyspace "Other"',
         ),
         ({"operations": [READING | {"statement": "DELETE FROM t WHERE a = ?"}]}, "is not a SELECT"),
-        ({"operations": [WRITING | {"statement": "SELECT a FROM t"}]}, "is not an INSERT, UPDATE or DELETE"),
+        ({"operations": [WRITING | {"statement": "SELECT a FROM t"}]}, "is not an INSERT, UPDATE, DELETE or a batch"),
         ({"operations": [WRITING | {"statement": "DELETE FROM t WHERE a = ? IF EXISTS"}]}, "lightweight transaction"),
         ({"operations": [READING | {"then": WRITING["statement"]}]}, "goes with RMW"),
         ({"operations": [READING | {"kind": "RMW"}]}, "goes with RMW"),
@@ -373,7 +373,7 @@ def test_statements_name_their_keyspace_to_the_server():
 
 def test_words_in_a_text_do_not_count(tmp_path):
     statement = "UPDATE t SET b = 'taken FROM other.t IF it''s so' WHERE a = ?;"
-    profile = load_profile(changed(tmp_path, operations=[WRITING | {"statement": statement}]))
+    profile = load_profile(changed(tmp_path, operations=[WRITING | {"statement": statement}], create=[]))
     assert profile.workloads.own[0].operations[0].statement == statement[:-1]
 
 

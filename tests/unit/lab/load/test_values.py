@@ -67,7 +67,7 @@ def test_types_of_ones_own_nested_and_with_null_fields():
 
 def test_addresses_and_durations_are_numbers():
     assert back(NUMBER | {"first": 2130706433, "count": 1}, cqltypes.InetAddressType, 1) == ["127.0.0.1"]
-    assert back(NUMBER | {"first": 2**64, "count": 1}, cqltypes.InetAddressType, 1) == ["::1:0:0:0:0"]
+    assert back(NUMBER | {"first": 2**40, "count": 1}, cqltypes.InetAddressType, 1) == ["::100:0:0"]
     (duration,) = back(NUMBER | {"first": 5_000_000_000, "count": 1}, cqltypes.DurationType, 1)
     assert (duration.months, duration.days, duration.nanoseconds) == (0, 0, 5_000_000_000)
 
@@ -97,5 +97,5 @@ def test_what_does_not_fit_is_refused_with_the_column():
         with pytest.raises(InputError) as caught:
             values.encode(one, [1], Column(driver_type), 4, "here")
         assert said in str(caught.value)
-    with pytest.raises(InputError, match="300 is no value for c, a list<tinyint>") as caught:
+    with pytest.raises(InputError, match=r"300,\) is no value for c, a list<tinyint>") as caught:
         back({"each": NUMBER | {"first": 300, "count": 1}, "length": 1}, parsed("ListType(ByteType)"))
