@@ -215,15 +215,18 @@ def why(source: Source, calibration: CalibrationRun | None = None, jobs: int = 1
     network = None if calibration is None else _network(run, calibration)
     table, one = demands.reset_index(), Estimate(1.0, 1.0, 1.0)
     keys = table[[*MIX, "setting"]].itertuples(index=False, name=None)
-    table["capacity"] = [
+    capacities = [
         one if setting == base else carried.get(key, _NOTHING)
         for key, setting, base in zip(keys, table["setting"], table["base"], strict=True)
     ]
+    columns = {"capacity": pd.Series(capacities, table.index, dtype=object)}
     for name, closed in (("network_open", 0), ("network_closed", jobs)):
-        table[name] = [
+        priced = [
             _NOTHING if network is None else network.price(float(share), str(setting), str(base), closed)
             for share, setting, base in table[["read_share", "setting", "base"]].itertuples(index=False, name=None)
         ]
+        columns[name] = pd.Series(priced, table.index, dtype=object)
+    table = table.assign(**columns)
     return _named(table)[["node_us", "times", "capacity", "network_open", "network_closed"]]
 
 
