@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -69,27 +70,19 @@ class Values(Section):
             return _LIST if self.keys is None else _MAP
         return next(name for name in ("size", "between", "parts", "fields") if getattr(self, name) is not None)
 
-    @property
-    def most_bytes(self) -> int:
-        """Bytes of such a value at most, about: of a number eight, or its text."""
-        if self.size is not None:
-            return _ends(self.size)[1]
-        if self.each is not None:
-            one = self.each.most_bytes + (self.keys.most_bytes if self.keys else 0) + 2 * _LENGTH_BYTES
-            return _ends(self.length or _VECTOR)[1] * one
-        inner = self.parts or list((self.fields or {}).values())
-        return sum(part.most_bytes + _LENGTH_BYTES for part in inner) or _NUMBER_BYTES + len(self.format)
-
-    @property
-    def mean_bytes(self) -> float:
-        """Bytes of such a value on average, about."""
+    def mean_bytes(self, type_: ColumnType | None = None) -> float:
+        """Bytes of such a value on average, about; `type_` says how many elements a vector has."""
+        parts = type_.parts if type_ else ()
         if self.size is not None:
             return sum(_ends(self.size)) / 2
         if self.each is not None:
-            one = self.each.mean_bytes + (self.keys.mean_bytes if self.keys else 0) + 2 * _LENGTH_BYTES
-            return sum(_ends(self.length or _VECTOR)) / 2 * one
-        inner = self.parts or list((self.fields or {}).values())
-        return sum(part.mean_bytes + _LENGTH_BYTES for part in inner) or _NUMBER_BYTES + len(self.format) - 2
+            kinds = (self.each,) if self.keys is None else (self.keys, self.each)
+            inner = [each.mean_bytes(of) for each, of in zip_longest(kinds, parts[: len(kinds)]) if each]
+            count = type_.size if type_ and type_.size else sum(_ends(self.length or 1)) / 2
+            return count * sum(each + _LENGTH_BYTES for each in inner)
+        if self.parts or self.fields:
+            return sum(part.mean_bytes() + _LENGTH_BYTES for part in self.parts or (self.fields or {}).values())
+        return _NUMBER_BYTES + len(self.format) - 2
 
     @field_validator("format")
     @classmethod
@@ -174,7 +167,6 @@ class Values(Section):
 
 
 _NUMBER_BYTES, _LENGTH_BYTES = 8, 4
-_VECTOR = 512  # elements of a vector, where its type is not at hand
 
 
 def _ends(value: int | tuple[int, int]) -> tuple[int, int]:

@@ -70,7 +70,7 @@ class Workbench:
         create_table(self.session, part, replicas, keyspace, name, options)
         table = self.requests(part, name, coordinator, keyspace)
         if failed := fill(self.nodes, table, threads, TIMEOUT_S):
-            raise LaboratoryError(f"{keyspace}.{name}: could not be loaded, {failed} inserts failed")
+            raise LaboratoryError(f"{keyspace}.{name}: could not be loaded, {failed.total()} inserts failed")
         return table
 
     def requests(self, part: TableSection, name: str, coordinator: str, keyspace: str = "") -> Usertable:

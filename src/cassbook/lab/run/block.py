@@ -215,7 +215,8 @@ class Block:
             if not failed:
                 break
         else:
-            raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed, {_LOAD_ATTEMPTS} times")
+            kinds = ", ".join(f"{count} {outcome}" for outcome, count in failed.most_common())
+            raise LaboratoryError(f"the table could not be loaded: inserts failed {_LOAD_ATTEMPTS} times: {kinds}")
         for name in names:
             self._cluster.flush(self._session, name)
 

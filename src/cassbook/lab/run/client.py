@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from cassandra.cluster import Session
 
-from cassbook.core.schema import OPERATIONS
+from cassbook.core.schema import OPERATIONS, OUTCOMES
 from cassbook.lab.load.core_workloads import Workload
 from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Record
 from cassbook.lab.load.nodes import Nodes
@@ -108,8 +109,8 @@ class Client:
         for query in self.table.queries() if self.table else ():
             self.session.prepare(query)
 
-    def fill(self, table: workloads.Loadable, threads: int) -> int:
-        """Insert every row of a table at ALL; how many inserts failed."""
+    def fill(self, table: workloads.Loadable, threads: int) -> Counter[str]:
+        """Insert every row of a table at ALL; how many inserts failed, by what became of them."""
         return fill(self._nodes, table, threads, self._profile.load.request_timeout_s)
 
     def run(
@@ -169,18 +170,18 @@ class Client:
         return self._drawn[1]
 
 
-def fill(nodes: Nodes, table: workloads.Loadable, threads: int, timeout_s: float) -> int:
-    """Insert every row of a table at ALL; how many inserts failed."""
-    failed: list[int] = []
+def fill(nodes: Nodes, table: workloads.Loadable, threads: int, timeout_s: float) -> Counter[str]:
+    """Insert every row of a table at ALL; how many inserts failed, by what became of them."""
+    failed: Counter[str] = Counter()
 
     def note(started: float, latency_s: float, operation: int, outcome: int, *_: float) -> None:
         if outcome:
-            failed.append(outcome)
+            failed[OUTCOMES[outcome]] += 1
 
     requests: list[Iterator[Request]] = [iter(()), iter(()), table.inserts()]
     prefixes = table.prefixes("ALL", "ALL")
     ClosedLoop(nodes, threads, itertools.repeat(INSERT), requests, prefixes, note, timeout_s).run(Bound(), Window())
-    return len(failed)
+    return failed
 
 
 def mix(read_share: float, rng: np.random.Generator, length: int = 1 << 16) -> Iterator[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -110,7 +109,7 @@ def _bytes_of_workload(profile: Profile, workload: str) -> float:
         whole = shares.get(INSERT, 0.0) * _row_bytes(profile.table)
         return whole + (shares.get(UPDATE, 0.0) + shares.get(RMW, 0.0)) * _update_bytes(profile.table)
     return sum(
-        operation.share * _statement_bytes(statement, section.values | operation.values)
+        operation.share * _statement_bytes(statement, section.values | operation.values, section)
         for operation in section.operations
         for statement in operation.statements
         if not statement.lstrip().upper().startswith("SELECT")
@@ -121,14 +120,17 @@ def _load_bytes(profile: Profile, workload: str) -> float:
     section = _own(profile, workload)
     if section is None or section.load is None:
         return _row_bytes(profile.table)
-    return _statement_bytes(section.load.statement, section.values)
+    return _statement_bytes(section.load.statement, section.values, section)
 
 
-def _statement_bytes(statement: str, values: Mapping[str, Values]) -> float:
-    """Bytes that a statement writes: those of the values that it names, and of the literals in it."""
-    named = [each for name, each in values.items() if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", statement)]
-    rows = len(syntax.parts(statement))
-    return rows * _ROW_BYTES + sum(each.mean_bytes + _CELL_BYTES for each in named)
+def _statement_bytes(statement: str, values: Mapping[str, Values], section: OwnWorkload) -> float:
+    """Bytes that a statement writes: those of what is bound, as far as that is plain, and of each row's key."""
+    tables = columns.tables(map(syntax.words, section.create))
+    total = 0.0
+    for part in syntax.parts(statement):
+        bound = [marker for marker in columns.markers(syntax.words(part), tables) if marker.name in values]
+        total += _ROW_BYTES + sum(values[one.name].mean_bytes(one.type) + _CELL_BYTES for one in bound)
+    return total
 
 
 def _searches(profile: Profile, cells: Sequence[Cell], per_s: float) -> float:
