@@ -310,7 +310,7 @@ def test_of_statements_what_they_write_is_counted(tmp_path):
 def test_a_warm_up_that_shows_more_than_is_allowed_ends_the_run():
     profile = load_profile("quick")
     cells = plan(profile)[0]
-    check_written(profile, cells, 10, 10_000)
+    assert "answered 10 requests a second" in check_written(profile, cells, 10, 10_000)
     with pytest.raises(
         InputError, match=r"answered 50,000 requests a second, .* more than the 500 MB .* --resume"
     ) as caught:

@@ -70,15 +70,22 @@ def written(profile: Profile, cells: Iterable[Cell], per_s: float = GUESSED_PER_
     return Written(loaded * replicas / _MB, updates * replicas / _MB, 0.0 if profile.rates_bound else per_s)
 
 
-def check_written(profile: Profile, left: Iterable[Cell], per_s: float, allowed_mb: float) -> None:
-    """Refuse (InputError) to go on where, by what the warm-up got done, more would be written than is allowed."""
+def check_written(profile: Profile, left: Iterable[Cell], per_s: float, allowed_mb: float | None) -> str:
+    """Say what is written by what the warm-up got done; refuse (InputError) to go on where that is not allowed.
+
+    `allowed_mb`: None without a bound.
+    """
     amount = written(profile, left, per_s)
-    if amount.total_mb > allowed_mb:
+    said = (
+        f"in its warm-up the cluster answered {per_s:,.0f} requests a second, by which what is left writes about "
+        f"{amount.table_mb:.0f} MB of tables and {amount.updates_mb:.1f} MB of updates over all replicas"
+    )
+    if allowed_mb is not None and amount.total_mb > allowed_mb:
         raise InputError(
-            f"in its warm-up the cluster answered {per_s:,.0f} requests a second, by which what is left writes "
-            f"{amount.total_mb:.0f} MB over all replicas, more than the {allowed_mb:.0f} MB that are allowed; go on "
+            f"{said}, more than the {allowed_mb:.0f} MB that are allowed; go on "
             f"with --resume and --at-most-mb {math.ceil(amount.total_mb) + 1}, or --yes"
         )
+    return said
 
 
 def _row_bytes(table: TableSection) -> int:

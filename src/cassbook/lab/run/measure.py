@@ -165,11 +165,11 @@ class _Run:
         """Return how many cells of all blocks are not finished."""
         return sum(len(self.left(number)) for number in range(1, len(self.blocks) + 1))
 
-    def check_written(self, allowed_mb: float | None, per_s: float) -> None:
-        """Refuse (InputError) to go on where a warm-up shows that more would be written than is allowed."""
-        if allowed_mb is not None and per_s > 0:
+    def check_written(self, allowed_mb: float | None, log: Log, per_s: float) -> None:
+        """Say what is written by what a warm-up shows; refuse (InputError) to go on where that is more than allowed."""
+        if per_s > 0:
             left = [cell for number in range(1, len(self.blocks) + 1) for cell in self.left(number)]
-            check_written(self.profile, left, per_s, allowed_mb)
+            log(check_written(self.profile, left, per_s, allowed_mb))
 
 
 def _measure(
@@ -193,7 +193,7 @@ def _measure(
             measured = bool(run.left(number))
             for deployment, of_deployment in groupby(run.left(number), key=lambda cell: cell.deployment):
                 cluster: AnyCluster = existing or _cluster(run.profile, deployment, log)
-                check = partial(run.check_written, allowed_mb)
+                check = partial(run.check_written, allowed_mb, log) if existing and not existing.read else None
                 _measure_cells(run, number, list(of_deployment), log, progress, cluster, clients, check)
             if number <= len(run.blocks):
                 run.store.finish_block(number)
@@ -273,13 +273,15 @@ def _measure_cells(
     progress: WeighedBar,
     ready: AnyCluster,
     clients: Clients | None,
-    check: Callable[[float], None],
+    check: Callable[[float], None] | None,
 ) -> None:
     with ready as cluster:
         block = Block.begun(run.profile, run.store, number, cluster, log, clients)
         try:
             block.load()
-            check(block.warm_up())
+            per_s = block.warm_up()
+            if check:
+                check(per_s)
             progress.part_done()
             for together in ladders(groups(cells)):
                 if together[0][0].kind == OPEN:
