@@ -46,7 +46,7 @@ def words(statement: str) -> str:
     """Return a statement with blanks for what is text or comment in it, every word where it was.
 
     >>> words("SELECT a FROM t WHERE b = 'it''s' -- so")
-    'SELECT a FROM t WHERE b =               '
+    'SELECT a FROM t WHERE b =              '
     """
     return _TEXT_OR_COMMENT.sub(lambda found: " " * len(found[0]), statement)
 

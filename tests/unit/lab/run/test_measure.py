@@ -49,13 +49,13 @@ def profiles(tmp_path):
 def measured(monkeypatch):
     """What is measured, as (engine, block), with nothing started; a third one fails where that is asked for."""
 
-    def cells(profile, store, number, left, log, progress, *_):
+    def cells(run, number, left, log, progress, *_):
         if len(done) == done.fails_at:
             raise KeyboardInterrupt
-        done.append((profile.engine, number))
+        done.append((run.profile.engine, number))
         progress.part_done()
         for group in groups(left):
-            finish(store, *(cell.cell_id for cell in group), block=number)
+            finish(run.store, *(cell.cell_id for cell in group), block=number)
             progress.part_done(len(group))
 
     class Done(list):
@@ -86,13 +86,13 @@ def test_the_first_block_says_how_long_this_machine_takes(profiles, measured, mo
     monkeypatch.setattr(measure, "TimeLeft", lambda forecast: TimeLeft(forecast, clock=lambda: clock[0]))
     quick = measure._measure_cells
 
-    def slow(profile, store, number, left, log, progress, *rest):
-        within = parts(profile, left)
+    def slow(run, number, left, log, progress, *rest):
+        within = parts(run.profile, left)
         done = progress.part_done
         monkeypatch.setattr(
             progress, "part_done", lambda n=0: (clock.__setitem__(0, clock[0] + 3 * within.pop(0).seconds), done(n))
         )
-        quick(profile, store, number, left, log, progress, *rest)
+        quick(run, number, left, log, progress, *rest)
         monkeypatch.setattr(progress, "part_done", done)
 
     monkeypatch.setattr(measure, "_measure_cells", slow)
@@ -252,7 +252,7 @@ def test_on_a_cluster_that_ran_before_all_blocks_share_a_start_and_none_is_measu
 
 def test_a_block_that_cannot_begin_leaves_no_connection(profiles, store, monkeypatch):
     class Refusing(IdleCluster):
-        addresses, labels, access, replication = [], [], None, None
+        addresses, labels, access, replication, read = [], [], None, None, ()
         release = SimpleNamespace(protocol=4)
 
         def connect(self):
