@@ -37,6 +37,7 @@ def test_from_rates_that_rise_to_an_answer_by_rate(cluster, profile):
     done = cassbook("run", "--profile", "open.yaml", "--hosts", "127.0.0.1", "--yes", "--output", "open")
     assert done.exit_code == 0, done.output
     cells = read_cells(profile / "open" / "cells.csv")
+    print(cells.to_string(), done.stderr)
     assert cells["rate_per_s"].dropna().max() == max(RATES)
     assert cells["rate_per_s"].notna().all()  # nothing was asked as fast as can be
     measured = cells[~cells["kind"].isin(ASIDE)]

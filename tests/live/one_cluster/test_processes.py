@@ -49,7 +49,7 @@ def place(profile, cluster):
     reach = partial(connect, cluster.addresses, cluster.release.protocol)
     there = Place(reach, cluster.addresses, cluster.labels, KEYSPACE)
     client = Client(profile, there, [1], 0.0)
-    assert client.fill(client.table, 20) == 0
+    assert not client.fill(client.table, 20)
     client.close()
     return there
 
