@@ -34,7 +34,7 @@ pdf: environment ## the book as one PDF too; needs Chromium
 	@$(CASSBOOK) book --pdf
 
 test: environment ## the main path in minutes: unit tests, three chapters, a run on a live cluster and a page of it
-	@$(RUN) pytest -n 2 --dist loadfile --doctest-modules --nbval -m "not (live or book or slow or paced)" src/cassbook tests $(CHAPTERS)
+	@$(RUN) pytest -n 2 --dist loadfile --doctest-modules --nbval -m "not (live or book or slow or paced)" src/cassbook advisor/src tests $(CHAPTERS)
 	@$(RUN) pytest -m main_path tests/live
 
 test-rest: environment ## all other tests: the whole book in a browser, clean installations, live clusters
@@ -44,9 +44,10 @@ test-rest: environment ## all other tests: the whole book in a browser, clean in
 test-all: test test-rest ## both
 
 lint: environment ## check style, types and who imports whom
-	@$(RUN) ruff check src tests notebooks
-	@$(RUN) ruff format --check src tests notebooks
+	@$(RUN) ruff check src advisor/src tests notebooks
+	@$(RUN) ruff format --check src advisor/src tests notebooks
 	@$(RUN) mypy
+	@cd advisor && $(CURDIR)/$(RUN) mypy
 	@$(ENVIRONMENT)/bin/lint-imports --no-cache
 
 bench: environment ## measure the library's own speed against its limits

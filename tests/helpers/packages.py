@@ -33,6 +33,12 @@ def copy_sources(to: Path) -> Path:
     return to
 
 
+def copy_adviser(to: Path) -> Path:
+    """Copy what a build of the small adviser reads."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "dist")
+    return Path(shutil.copytree(ROOT / "advisor", to / "advisor", ignore=ignored))
+
+
 def build_wheel(source: Path, to: Path) -> Path:
     """Build a wheel with the build tools of this environment."""
     run_command(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cassbook.advisor.member import Member, Writes
-from cassbook.advisor.register import Epoch
-from cassbook.advisor.window import Load
+from cassbook_advisor.member import Member, Writes
+from cassbook_advisor.register import Epoch
+from cassbook_advisor.window import Load
 
 N = 3
 KEYS = ("a", "b")

@@ -10,20 +10,20 @@ import pytest
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
-from cassbook.advisor.adviser import Adviser, Pace
-from cassbook.advisor.cassandra_register import InCassandra
-from cassbook.advisor.gates import PROBE_S, CannotServe
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.payback import Phase
-from cassbook.advisor.policy import Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import Epoch, Presence
-from cassbook.advisor.window import Load
-from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser import scene as scenes
 from cassbook.lab.experiments.adviser.shift import ShiftExperiment
 from cassbook.lab.experiments.adviser.switches import SwitchExperiment
 from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_switches
+from cassbook_advisor.adviser import Adviser, Pace
+from cassbook_advisor.cassandra_register import InCassandra
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.gates import PROBE_S, CannotServe
+from cassbook_advisor.policy import Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.register import Epoch, Presence
+from cassbook_advisor.window import Load
 from tests.helpers import made_runs
 from tests.helpers.made_staleness import probed
 

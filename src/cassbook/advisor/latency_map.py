@@ -33,6 +33,7 @@ from cassbook.latency import percentile_validation, percentiles, uncertainty
 
 if TYPE_CHECKING:
     from cassbook.records.fault_costs import Unanswered
+    from cassbook_advisor.window import Load
 
 _REPLICAS = 3
 _DOMAIN = ("read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "distinguishable")
@@ -57,6 +58,8 @@ class LatencyMap:
         What settings are judged by: 'mean', or one of `percentiles.SHARES`.
     recorded : callable, optional
         Gives the run's histograms by tag, of which percentiles are made.
+    measured : str
+        When the run began, in ISO 8601; empty where that is not known, as of logs.
 
     Attributes
     ----------
@@ -80,8 +83,9 @@ class LatencyMap:
         workloads: Sequence[str] = (),
         by: str = "mean",
         recorded: Callable[[], Mapping[str, HdrHistogram]] | None = None,
+        measured: str = "",
     ) -> None:
-        self.name, self.replicas, self.workloads = name, replicas, tuple(workloads)
+        self.name, self.replicas, self.workloads, self.measured = name, replicas, tuple(workloads), measured
         self.by, self._recorded, self._cell_stats = _checked(by), recorded, cell_stats
         self.other_workloads = tuple(w for w in map_cells.shares(cell_stats) if w not in self.workloads)
         if self.workloads:
@@ -154,7 +158,8 @@ class LatencyMap:
         map_cells.check_same_tables(profile, wanted)
 
         recorded = partial(getattr, run, "histograms")  # unlike a lambda it may be sent to another process
-        return cls(run.statistics, run.name, replicas or known or _REPLICAS, wanted, by, recorded)
+        begun = str(run.manifest.get("begun", ""))
+        return cls(run.statistics, run.name, replicas or known or _REPLICAS, wanted, by, recorded, begun)
 
     def judged_by(self, by: str) -> LatencyMap:
         """Return the map of the same cells by another figure.
@@ -171,7 +176,7 @@ class LatencyMap:
         """
         if by == self.by:
             return self
-        return LatencyMap(self._cell_stats, self.name, self.replicas, self.workloads, by, self._recorded)
+        return LatencyMap(self._cell_stats, self.name, self.replicas, self.workloads, by, self._recorded, self.measured)
 
     def _made_tails(self) -> map_cells.Tails:
         if self._recorded is None:
@@ -242,6 +247,14 @@ class LatencyMap:
         shares = np.asarray(read_shares, dtype=float)
         own = self.workload_share
         return shares if own is None else np.where(np.abs(shares - own) <= map_cells.SAME_MIX, own, shares)
+
+    def at(self, load: Load) -> dict[str, list[float]]:
+        """Latency in us by setting's name, block by block, at a load; NaN outside what was measured.
+
+        This is `cassbook_advisor.Measured`.
+        """
+        by_block = self.latencies_us([load.in_flight], [load.read_share])[:, :, 0, 0]
+        return {setting.name: row.tolist() for setting, row in zip(self.settings, by_block, strict=True)}
 
     def means_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
         """`latencies_us` over the blocks that know them: shape (settings, S, T)."""
@@ -370,7 +383,7 @@ class LatencyMap:
         survive : int
             Dead replicas that a recommended setting has to survive.
         """
-        shares, counts = self._grid_shares(), tuple(map(float, self.threads))
+        shares, counts = self.grid_shares, tuple(map(float, self.threads))
         tables = (self.domain(read_shares=shares, survive=count) for count in (0, survive))
         fastest, recommended = (table.assign(marks=self._marks_at(table)) for table in tables)
         few = [
@@ -383,7 +396,9 @@ class LatencyMap:
             unknown=pd.DataFrame(few, columns=["read_share", "threads", "setting", "operations"]),
         )  # fmt: skip
 
-    def _grid_shares(self) -> list[float]:
+    @property
+    def grid_shares(self) -> list[float]:
+        """Shares of reads at which advice for all loads is given: tenths; of workloads those measured and between."""
         tenths = [k / 10 for k in range(11)]
         if not self.workloads:
             return tenths

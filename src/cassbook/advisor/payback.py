@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Policy, SweepCost, Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.window import Load
-from cassbook.core.consistency import Setting, setting
+from cassbook.core.consistency import setting
+from cassbook_advisor.policy import Policy, SweepCost, Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.window import Load
 
 _REPLICAS = 3
 ADAPTIVE, FREE = "adaptive", "free switch"
@@ -92,33 +92,34 @@ def forecast(
     )
 
 
-_Latencies = dict[Setting, float]
+_Latencies = dict[str, float]
 
 
 def _latencies(latency_map: LatencyMap, schedule: Sequence[Phase]) -> list[_Latencies]:
-    """Mean latency in each phase, by setting."""
+    """Mean latency in each phase, by setting's name."""
     by_phase = []
     for phase in schedule:
         latency_map.check(phase.threads, phase.read_share)
         means = latency_map.means_us([phase.threads], [phase.read_share])[:, 0, 0]
-        by_phase.append(dict(zip(latency_map.settings, map(float, means), strict=True)))
+        names = [each.name for each in latency_map.settings]
+        by_phase.append(dict(zip(names, map(float, means), strict=True)))
     return by_phase
 
 
 def fastest(latency_map: LatencyMap, schedule: Sequence[Phase]) -> list[str]:
     """The setting of least latency in each phase, as the map has it."""
-    return [min(latency, key=latency.__getitem__).name for latency in _latencies(latency_map, schedule)]
+    return [min(latency, key=latency.__getitem__) for latency in _latencies(latency_map, schedule)]
 
 
 def _forecast(
     latencies: list[_Latencies], schedule: Sequence[Phase], sweep: SweepCost, start: str, policy: Policy, rounds: int
 ) -> pd.Series:
-    totals = {s.name: _Total() for s in latencies[0]} | {FREE: _Total()}
+    totals = {name: _Total() for name in (*latencies[0], FREE)}
     for phase, latency in zip(schedule, latencies, strict=True):
-        for s, latency_us in latency.items():
-            totals[s.name].add(phase.threads, phase.seconds, latency_us)
+        for name, latency_us in latency.items():
+            totals[name].add(phase.threads, phase.seconds, latency_us)
         totals[FREE].add(phase.threads, phase.seconds, min(latency.values()))
-    way = _Way(policy, sweep, setting(start))
+    way = _Way(policy, sweep, setting(start).name)
     for _ in range(rounds):
         totals[ADAPTIVE] = _Total()
         for phase, latency in zip(schedule, latencies, strict=True):
@@ -129,7 +130,7 @@ def _forecast(
 class _Way:
     """The adviser's way through the phases."""
 
-    def __init__(self, policy: Policy, sweep: SweepCost, start: Setting) -> None:
+    def __init__(self, policy: Policy, sweep: SweepCost, start: str) -> None:
         self._policy, self._sweep = policy, sweep
         self._now = self._then = start
         self._left_s = 0.0  # of the sweep on the way from one to the other
@@ -150,11 +151,11 @@ class _Way:
 
     def _decide(self, phase: Phase, latency: _Latencies) -> None:
         load = Load(phase.threads / (latency[self._now] / 1e6), phase.read_share, phase.threads)
-        regime = Regime.settled(_REPLICAS, *self._now.waits(_REPLICAS))
+        regime = Regime.settled(_REPLICAS, *setting(self._now).waits(_REPLICAS))
         proposal = self._policy.weigh(load, regime, self._sweep, latency)
         if proposal is None:
             return
-        self._then = proposal.setting
+        self._then = proposal.setting.name
         if proposal.sweeps:
             self._left_s = self._sweep.seconds
         else:

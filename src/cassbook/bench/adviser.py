@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +14,15 @@ from typing import Any
 import pandas as pd
 from cassandra.query import BoundStatement, PreparedStatement
 
-from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.paths import project_root
+from cassbook_advisor.adviser import Adviser, Pace
 
 #: The most that it may add to a request (median over rounds).
 BAR_US = 5.0
 _REQUESTS, _ROUNDS = 20_000, 15
+_DRIVER = "import cassandra, cassandra.cluster, cassandra.query"
 
 
 class _Answered:
@@ -114,6 +117,41 @@ def measure() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["operation", "bare_us", "advised_us", "added_us"])
 
 
+def weight() -> pd.DataFrame:
+    """Seconds and MB that importing takes in a new process: of the driver alone, and of the adviser with it.
+
+    One row per round; columns driver_s, adviser_s, driver_mb, adviser_mb.
+    """
+    rows = []
+    for _ in range(_ROUNDS):
+        driver, adviser = (
+            _imported(code)
+            for code in (_DRIVER, f"{_DRIVER}; from cassbook_advisor import Adviser, InCassandra, Latencies, Metrics")
+        )
+        rows.append({"driver_s": driver[0], "adviser_s": adviser[0], "driver_mb": driver[1], "adviser_mb": adviser[1]})
+    return pd.DataFrame(rows)
+
+
+def _imported(code: str) -> tuple[float, float]:
+    """Seconds that some imports take, and MB that the process has afterwards."""
+    timed = (
+        f"import time; began = time.perf_counter(); {code}; took = time.perf_counter() - began; "
+        "import psutil; print(took, psutil.Process().memory_info().rss / 1e6)"  # ru_maxrss would be the parent's
+    )
+    done = subprocess.run([sys.executable, "-c", timed], capture_output=True, text=True, check=True)
+    seconds, mb = map(float, done.stdout.split())
+    return seconds, mb
+
+
+def _print_weight(folder: Path) -> None:
+    table = weight()
+    for what, unit in (("s", "import time"), ("mb", "memory")):
+        part = (table[f"adviser_{what}"] / table[f"driver_{what}"] - 1).median()
+        bare = table[f"driver_{what}"].median()
+        print(f"  {unit} beyond the driver's own, {bare:.2f} {what.replace('mb', 'MB')}: {part:.1%} of it (aim: 10 %)")
+    table.round(4).to_csv(folder / "adviser-import.csv", index=False, lineterminator="\n")
+
+
 def main(folder: Path | None = None) -> None:
     """Measure, print and store; says whether the bar is met."""
     folder = folder or project_root() / "_build" / "bench"
@@ -128,3 +166,4 @@ def main(folder: Path | None = None) -> None:
         )
     print("\n".join(lines))
     table.round(3).to_csv(folder / "adviser.csv", index=False, lineterminator="\n")
+    _print_weight(folder)

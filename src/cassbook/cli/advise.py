@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cassbook.cli.options import by_option, format_option
 from cassbook.core.errors import InputError
+
+if TYPE_CHECKING:
+    from cassbook.advisor.latency_map import LatencyMap
 
 
 @click.command()
@@ -88,9 +92,18 @@ def advise(
     if alone:
         reads = latency_map.workload_share
     if threads is None or reads is None:
-        click.echo(answer.domain(latency_map.advise_all(survive), form))
+        advice = latency_map.advise_all(survive)
+        as_file = form == "json"
+        click.echo(_as_file(latency_map, answer.points(advice)) if as_file else answer.domain(advice, form))
     else:
         click.echo(answer.point(latency_map.advise(threads, reads, survive), form, bound_ms))
+
+
+def _as_file(latency_map: LatencyMap, points: list[dict[str, Any]]) -> str:
+    """Return what the small adviser reads, with what is said of each point for people."""
+    from cassbook.advisor import map_file
+
+    return json.dumps(map_file.of_map(latency_map, points), indent=2)
 
 
 def _is_open(name: str) -> bool:
@@ -135,7 +148,8 @@ def _by_rate(
 
     Raises InputError if the run has no answer.
     """
-    from cassbook.advisor.open_advice import open_advice, open_map
+    from cassbook.advisor import map_file
+    from cassbook.advisor.open_advice import open_advice, open_loads, open_map
     from cassbook.ingest.folder import open_run
     from cassbook.shown import rate_answers
 
@@ -143,7 +157,13 @@ def _by_rate(
         raise InputError("--reads: the mix is a part of the workload; leave it out")
     run = open_run(name)
     if all(asked is None for asked in load.values()):
-        return rate_answers.load_map(open_map(run, **mix, **how), form, weak)
+        points = open_map(run, **mix, **how)
+        if form != "json":
+            return rate_answers.load_map(points, form, weak)
+        loads = open_loads(run, how["by"], how["replicas"])
+        mixes = list(dict.fromkeys(one.mix for one in points))
+        rows = rate_answers.load_rows(points, weak)
+        return json.dumps(map_file.of_loads(run, loads, mixes, how["bound_ms"], rows), indent=2)
     return rate_answers.point(open_advice(run, **mix, **load, **how), form, weak)
 
 

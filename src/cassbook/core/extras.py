@@ -11,6 +11,7 @@ from typing import Any
 EXTRAS = {
     "numba": "predict",
     "cassandra": "lab",
+    "cassbook_advisor": "lab",
     "ccmlib": "lab",
     "psutil": "lab",
     "distributed": "dask",
@@ -29,7 +30,7 @@ EXTRAS = {
     "sphinx": "book",
 }
 #: The same for programs that import cassbook.
-FOR_PROGRAMS = EXTRAS | {"cassandra": "advisor"}
+FOR_PROGRAMS = EXTRAS | {"cassandra": "advisor", "cassbook_advisor": "advisor"}
 
 
 def name_missing(error: ModuleNotFoundError, needed_by: str, extras: Mapping[str, str] = EXTRAS) -> str | None:
@@ -48,6 +49,8 @@ def name_missing(error: ModuleNotFoundError, needed_by: str, extras: Mapping[str
 def lazy(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package that offers `names`, each with the module of the package that defines it.
 
+    A module with a colon in front is of another package: ":cassbook_advisor.adviser".
+
     Importing the package then costs nothing, and importing one name loads what that name needs and no more. Where that
     is not installed, the error names the extra that brings it.
     """
@@ -56,7 +59,8 @@ def lazy(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            module = importlib.import_module(f"{package}.{names[name]}")
+            inside, colon, elsewhere = names[name].partition(":")
+            module = importlib.import_module(elsewhere if colon else f"{package}.{inside}")
         except ModuleNotFoundError as error:
             missing = name_missing(error, f"{package}.{name}", FOR_PROGRAMS)
             if missing is None:

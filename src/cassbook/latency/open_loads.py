@@ -331,7 +331,7 @@ class OpenLoads:
         self.name, self.by, self._slices = name, by, slices
         cells = capacity.usable(cells, by, name, slices)
         self._replicas = replicas_at(replicas, str(cells["deployment"].iloc[0])) or Replicas((_REPLICAS,))
-        self.replicas = self._replicas.total
+        self.replicas, self.by_centre = self._replicas.total, self._replicas.by_centre
         self._cells = cells.assign(enough=capacity.supported(cells, by, name))
 
     @property

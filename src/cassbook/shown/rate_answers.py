@@ -317,17 +317,21 @@ def _bounds(what: str, estimate: Estimate | None, unit: str, interval: bool = Tr
 
 
 def load_map(points: Sequence[OpenAdvice], form: str, weak: bool = False) -> str:
-    """Advice for all loads of each mix: settings down, loads across; as 'text', 'json' or 'csv'."""
+    """Advice for all loads of each mix: settings down, loads across; as 'text' or 'csv'."""
     if form == "text":
         mixes = dict.fromkeys(advice.mix for advice in points)
         return "\n\n".join("\n".join(_grid([one for one in points if one.mix == mix], weak)) for mix in mixes)
-    rows = [
+    return _csv(pd.DataFrame(load_rows(points, weak)))
+
+
+def load_rows(points: Sequence[OpenAdvice], weak: bool = False) -> list[dict[str, Any]]:
+    """Return a row for each load and setting, for programs."""
+    return [
         {"mix": one.mix.name, "workload": one.mix.workload, "read_share": one.mix.read_share,
          "of_capacity": one.of_capacity, "rate_per_s": one.rate_per_s, "recommended": choice is one.recommended}
         | _row(one, choice)
         for one in points for choice in (*one.choices, *(one.weak if weak else ()))
     ]  # fmt: skip
-    return json.dumps(rows, indent=2) if form == "json" else _csv(pd.DataFrame(rows))
 
 
 def _grid(points: Sequence[OpenAdvice], weak: bool) -> list[str]:

@@ -9,10 +9,10 @@ import pytest
 from cassandra import DriverException, OperationTimedOut, Unavailable, WriteTimeout
 from cassandra.cluster import NoHostAvailable
 
-from cassbook.advisor.adviser import Adviser, Pace
-from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Terms
+from cassbook_advisor.adviser import Adviser, Pace
+from cassbook_advisor.cassandra_register import InCassandra
+from cassbook_advisor.policy import Terms
 from tests.helpers import made_runs
 
 pytestmark = pytest.mark.live

@@ -16,11 +16,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from cassbook.advisor.adviser import Conductor
-from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.member import Member
-from cassbook.advisor.regime import Regime, escape
-from cassbook.advisor.register import Epoch, InMemory
+from cassbook_advisor.adviser import Conductor
+from cassbook_advisor.escapes import Escapes
+from cassbook_advisor.member import Member
+from cassbook_advisor.regime import Regime, escape
+from cassbook_advisor.register import Epoch, InMemory
 from tests.helpers.simulated_cluster import (
     IDLE,
     KEYS,

@@ -8,16 +8,16 @@ import pytest
 from cassandra import ConsistencyLevel, OperationTimedOut, Unavailable
 from cassandra.query import BatchStatement, SimpleStatement
 
-from cassbook.advisor import adviser as adviser_module
-from cassbook.advisor.adviser import Adviser, OutcomeUnknown, Pace, is_read, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.member import Member
-from cassbook.advisor.policy import Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import Epoch, InMemory
-from cassbook.advisor.window import Load
 from cassbook.core.consistency import strong_settings
-from cassbook.core.errors import InputError
+from cassbook_advisor import adviser as adviser_module
+from cassbook_advisor.adviser import Adviser, OutcomeUnknown, Pace, is_read, replication_factor
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.member import Member
+from cassbook_advisor.policy import Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.register import Epoch, InMemory
+from cassbook_advisor.window import Load
 from tests.helpers import made_runs
 from tests.helpers.simulated_cluster import Time
 from tests.helpers.stub_session import Future, Session, dead
@@ -209,7 +209,7 @@ def test_after_closing_requests_go_at_all(latency_map):
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
-        ({"start": "1R-1W"}, "unknown; use one of"),
+        ({"start": "1R-1W"}, "unknown with 3 replicas; use one of"),
         ({"start": "ONE/ONE"}, "can miss a write"),
         ({"start": Regime(5, 3, 3, 3)}, "of 5 replicas, the keyspace has 3"),
         ({"others": [(1, 1)]}, "which clients outside the register need"),

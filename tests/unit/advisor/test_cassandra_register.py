@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from cassandra import InvalidRequest, OperationTimedOut
 
-from cassbook.advisor.cassandra_register import _TIMEOUT_S, InCassandra
+from cassbook_advisor.cassandra_register import _TIMEOUT_S, InCassandra
 
 
 class Future:

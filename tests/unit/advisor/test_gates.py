@@ -10,14 +10,14 @@ from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavaila
 from cassandra.query import SimpleStatement
 
 from cassbook.advisor import CannotServe, OutcomeUnknown
-from cassbook.advisor.adviser import Adviser, Pace
-from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.gates import PROBE_S, Failed, Gate, Lack, Unserved
-from cassbook.advisor.health import Health
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import Epoch, InMemory
+from cassbook_advisor.adviser import Adviser, Pace
+from cassbook_advisor.escapes import Escapes
+from cassbook_advisor.gates import PROBE_S, Failed, Gate, Lack, Unserved
+from cassbook_advisor.health import Health
+from cassbook_advisor.policy import Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.register import Epoch, InMemory
 from tests.helpers import made_runs
 from tests.helpers.simulated_cluster import Time
 from tests.helpers.stub_session import Future, Session, dead

@@ -3,10 +3,10 @@
 import pytest
 from cassandra import OperationTimedOut, ReadTimeout, Unavailable, WriteTimeout
 
-from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.health import Health
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import Epoch
+from cassbook_advisor.escapes import Escapes
+from cassbook_advisor.health import Health
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.register import Epoch
 
 
 class Clock:

@@ -9,12 +9,12 @@ import pytest
 
 from cassbook.advisor import map_cells
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Forecast, Policy, SweepCost, Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.window import Load
 from cassbook.cli import advise as command
 from cassbook.cli.answers import advise
 from cassbook.core.errors import InputError
+from cassbook_advisor.policy import Forecast, Policy, SweepCost, Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.window import Load
 from tests.helpers.made_cells import cell_stats
 
 DEMANDS_US = {("ONE", "ALL"): 100.0, ("QUORUM", "QUORUM"): 150.0, ("ONE", "QUORUM"): 50.0}
@@ -66,7 +66,7 @@ def test_its_map_has_one_row():
     text = advise.domain(latency_map.advise_all(), "text")
     assert sum(line.startswith("80%") for line in text.splitlines()) == 2  # what survives, and by speed alone
     assert "90%" not in text
-    rows = json.loads(advise.domain(latency_map.advise_all(), "json"))
+    rows = advise.points(latency_map.advise_all())
     assert [(row["read_share"], row["threads"]) for row in rows] == [(0.8, 10), (0.8, 100)]
 
 
@@ -94,7 +94,7 @@ def test_several_make_a_map_over_shares_of_reads():
     assert middle == pytest.approx(1500, rel=0.01)
     with pytest.raises(InputError, match=r"reads: 0\.5 .*mine .*0\.6 to 0\.95"):
         latency_map.advise(10, 0.5)
-    rows = json.loads(advise.domain(latency_map.advise_all(), "json"))
+    rows = advise.points(latency_map.advise_all())
     assert sorted({row["read_share"] for row in rows}) == [0.6, 0.7, 0.8, 0.9, 0.95]
 
 

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Policy, SweepCost, Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.window import Load
 from cassbook.cli.answers import advise
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import histograms, percentiles
+from cassbook_advisor.policy import Policy, SweepCost, Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.window import Load
 from tests.helpers.command import cassbook
 from tests.helpers.made_cells import cell_stats
 
@@ -156,9 +156,7 @@ def test_a_cell_with_too_few_operations_is_named_where_it_matters():
 
 def test_a_map_as_json_and_csv_names_what_is_not_known():
     latency_map = p99_map(few=("QUORUM", 40))
-    rows = {
-        (row["threads"], row["read_share"]): row for row in json.loads(advise.domain(latency_map.advise_all(), "json"))
-    }
+    rows = {(row["threads"], row["read_share"]): row for row in advise.points(latency_map.advise_all())}
     assert len(rows) == 22
     lacking = [row for row in rows.values() if row["not_known"]]
     assert len(lacking) == 10
@@ -167,11 +165,11 @@ def test_a_map_as_json_and_csv_names_what_is_not_known():
     }
     table = pd.read_csv(io.StringIO(advise.domain(latency_map.advise_all(), "csv")))
     assert (table["not_known"] == "2R-2W").sum() == table["best"].isna().sum() == 10
-    assert "not_known" not in json.loads(advise.domain(latency_map.judged_by("mean").advise_all(), "json"))[0]
+    assert "not_known" not in advise.points(latency_map.judged_by("mean").advise_all())[0]
 
 
 def test_a_map_as_json_recommends_where_only_a_setting_that_survives_less_is_not_known():
-    rows = json.loads(advise.domain(p99_map(few=("ALL", 40)).advise_all(), "json"))
+    rows = advise.points(p99_map(few=("ALL", 40)).advise_all())
     lacking = [row for row in rows if row["not_known"]]
     assert lacking
     assert {(row["best"], row["recommended"]) for row in lacking} == {(None, "2R-2W")}
@@ -191,7 +189,7 @@ def test_marks_of_the_cells_that_an_answer_rests_on_are_named():
     assert "marked" not in advise.point(latency_map.advise(25, 1.0), "text")  # reads alone rest on none of the writes
     drawn = advise.domain(latency_map.advise_all(), "text")
     assert "*  marked little at 20 of 22 points (10 threads, 0% reads; 40 threads, 0% reads;" in drawn
-    rows = json.loads(advise.domain(latency_map.advise_all(), "json"))
+    rows = advise.points(latency_map.advise_all())
     assert [row["best_marks"] for row in rows] == [row["recommended_marks"] for row in rows]
     assert {row["best_marks"] for row in rows if row["read_share"] < 1} == {"little"}
     assert "2R-2W at every point: 10 to 40 threads, 0% to 100% reads" in drawn

@@ -6,9 +6,9 @@ import pytest
 
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import SweepCost, Terms
 from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser.shift import SCHEDULE, Phase
+from cassbook_advisor.policy import SweepCost, Terms
 from tests.helpers import made_runs
 
 READS, WRITES = Phase(100, 300, 0.9), Phase(100, 300, 0.1)

@@ -3,12 +3,12 @@
 import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Policy, SweepCost, SweepMeter, Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.sweep import Swept
-from cassbook.advisor.window import Load, Window
 from cassbook.core.consistency import strong_settings
-from cassbook.core.errors import InputError
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.policy import Policy, SweepCost, SweepMeter, Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.sweep import Swept
+from cassbook_advisor.window import Load, Window
 from tests.helpers import made_runs
 
 SHORT = SweepCost(1.0)

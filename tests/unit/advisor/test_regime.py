@@ -4,7 +4,8 @@ from itertools import pairwise, permutations, product
 
 import pytest
 
-from cassbook.advisor.regime import (
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.regime import (
     Regime,
     Step,
     bound_by_others,
@@ -15,7 +16,6 @@ from cassbook.advisor.regime import (
     safe_together,
     transition,
 )
-from cassbook.core.errors import InputError
 
 
 def strong(n):

@@ -88,7 +88,7 @@ def test_a_map_of_advice_is_drawn_from_its_tables():
     surviving, by_speed = advise.domain(drawn, "text").split("\n\n")
     assert surviving.startswith("2R-2W at every point: 8 to 8 threads, 0% to 100% reads")
     assert [line.split() for line in by_speed.splitlines()[2:4]] == [["0%", "3R-1W", "~"], ["100%", "1R-3W*"]]
-    rows = json.loads(advise.domain(drawn, "json"))
+    rows = advise.points(drawn)
     assert [(row["recommended"], row["best"], row["best_marks"]) for row in rows] == [
         ("2R-2W", "3R-1W", ""), ("2R-2W", "1R-3W", "little")
     ]  # fmt: skip

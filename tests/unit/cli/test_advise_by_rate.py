@@ -60,7 +60,7 @@ def test_a_map_is_over_shares(recorded):
     text = answered("advise", "--run", recorded, "--map", "--open", "--reads", 0.5, "--by", "p99")
     assert text.split()[:3] == ["0.2", "0.4", "0.6"]
     assert text == answered("advise", "--run", recorded, "--map", "--reads", 0.5, "--by", "p99")  # it has no threads
-    rows = json.loads(answered("advise", "--run", recorded, "--map", "--open", "--format", "json"))
+    rows = json.loads(answered("advise", "--run", recorded, "--map", "--open", "--format", "json"))["points"]
     assert {(row["mix"], row["of_capacity"] or row["rate_per_s"]) for row in rows} == {
         ("50% reads", 0.2), ("50% reads", 0.4), ("50% reads", 0.6), ("workload svc", 500), ("workload svc", 900)
     }  # fmt: skip

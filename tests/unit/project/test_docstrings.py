@@ -4,16 +4,18 @@ import ast
 import importlib.util
 import re
 
-from tests.helpers.data import ROOT
+from tests.helpers.data import PACKAGES
 
-SOURCES = ROOT / "src/cassbook"
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 TREES = {
-    ".".join(path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text())
-    for path in SOURCES.rglob("*.py")
+    ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): ast.parse(
+        path.read_text()
+    )
+    for package in PACKAGES
+    for path in package.rglob("*.py")
 }
 #: Files that docstrings name have a dot too.
-FILES = re.compile(r"\.(csv|html|sh|yml)$")
+FILES = re.compile(r"\.(csv|html|json|sh|yml)$")
 
 
 def docstrings():
@@ -38,7 +40,7 @@ def names_of(module):
 
 def exists(named):
     """Whether 'module.name', of cassbook or of another package, is there."""
-    above, _, name = named.removeprefix("cassbook.").rpartition(".")
+    above, _, name = named.rpartition(".")
     for path, wanted in ((f"{above}.{name}", set()), (above, {name}), (above.rpartition(".")[0], {name})):
         for module in TREES:
             if path and f".{module}".endswith(f".{path}") and wanted <= set(names_of(module)):

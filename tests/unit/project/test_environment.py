@@ -17,7 +17,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 #: `line` is another simulator for one test, `oracle` runs with Cassandra 1.2; extras made of extras name the package.
 LOCKED = [name for name in PROJECT["optional-dependencies"] if name != "line"]
 ASKED = [*PROJECT["dependencies"], *(line for name in LOCKED for line in PROJECT["optional-dependencies"][name])]
-DIRECT = [asked for asked in map(Requirement, ASKED) if asked.name != PROJECT["name"]]
+ADVISER = tomllib.loads((ROOT / "advisor" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OURS = {PROJECT["name"], ADVISER["name"]}
+DIRECT = [asked for asked in map(Requirement, (*ASKED, *ADVISER["dependencies"])) if asked.name not in OURS]
 PINNED = re.compile(r"[A-Za-z0-9._-]+(\[[a-z0-9,_-]+\])?==[A-Za-z0-9.+!]+( ; [^;]+)?")
 CONDA_SPEC = re.compile(r"(?P<name>[A-Za-z0-9._-]+)\s*(?:(?P<operator>==?|[<>~!]=?)\s*(?P<version>[^\s=]+))?")
 
@@ -67,6 +69,12 @@ def test_the_lock_names_no_address():
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     assert "://" not in text
     assert [line for line in _lock_lines() if " @ " in line or line.startswith("-")] == []
+
+
+def test_both_distributions_have_one_version():
+    wanted = f"{ADVISER['name']}=={ADVISER['version']}"
+    assert ADVISER["version"] == PROJECT["version"]
+    assert wanted in PROJECT["optional-dependencies"]["advisor"]
 
 
 def test_no_two_entries_of_a_package_hold_in_one_environment():

@@ -4,20 +4,18 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tomllib
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from tests.helpers.data import ROOT
-from tests.helpers.packages import PIP, build_sdist, build_wheel, copy_sources, run_command
+from tests.helpers.packages import PIP, build_sdist, build_wheel, copy_adviser, copy_sources, run_command
+from tests.helpers.pythons import VERSIONS, interpreter
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
-PYTHONS = ("3.11", "3.12", "3.13")
 MOST_MB, MOST_PACKAGES = 480, 35
 #: What a virtual environment has before anything is installed, which the package does not ask for.
 THERE = {"pip", "setuptools"}
@@ -33,16 +31,6 @@ print(json.dumps(found))
 """
 
 
-def interpreter(version):
-    """A Python of that version, of pyenv or on the path."""
-    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    places = [*map(str, pyenv.glob(f"versions/{version}.*/bin/python{version}")), shutil.which(f"python{version}")]
-    for path in filter(None, places):  # on the path may be a shim of pyenv, which runs no version that is switched off
-        if subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return path
-    return None
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The wheel and the sdist."""
@@ -50,7 +38,7 @@ def built(tmp_path_factory):
     return build_wheel(source, to), build_sdist(source, to)
 
 
-@pytest.fixture(scope="module", params=PYTHONS)
+@pytest.fixture(scope="module", params=VERSIONS)
 def bare(request, built, tmp_path_factory):
     """The interpreter of a new environment with the wheel and what it asks for, versions as locked."""
     path = interpreter(request.param)
@@ -171,8 +159,8 @@ def contents(wheel):
 
 def test_with_predict_it_predicts(request, bare, built, cassbook):
     """By the newest Python, which compilers follow last; the oldest is that of all other tests."""
-    if request.node.callspec.params["bare"] != PYTHONS[-1]:
-        pytest.skip(f"[predict] is tried by Python {PYTHONS[-1]}")
+    if request.node.callspec.params["bare"] != VERSIONS[-1]:
+        pytest.skip(f"[predict] is tried by Python {VERSIONS[-1]}")
     run_command(
         bare, *PIP, "install", "--quiet", "--no-compile", "-c", ROOT / "requirements.lock", f"{built[0]}[predict]"
     )
@@ -188,7 +176,7 @@ EXECUTE = """
 import importlib.util, sys
 import papermill
 
-for absent in ("cassandra", "ccmlib"):
+for absent in ("ccmlib",):
     assert importlib.util.find_spec(absent) is None, absent
 for chapter in sys.argv[1:]:
     papermill.execute_notebook(f"notebooks/analyse/{chapter}.ipynb", None, progress_bar=False)
@@ -200,10 +188,10 @@ def test_with_book_chapters_execute_without_the_laboratory(tmp_path):
     folder = tmp_path / "environment"
     run_command(sys.executable, "-m", "venv", folder)
     python = folder / "bin" / "python"
-    source = copy_sources(tmp_path / "source")
+    source, small = copy_sources(tmp_path / "source"), copy_adviser(tmp_path / "adviser")
     run_command(
         python, *PIP, "install", "--quiet", "--no-compile", "-c", ROOT / "requirements.lock",
-        f"{build_wheel(source, tmp_path)}[book]",
+        build_wheel(small, tmp_path / "small"), f"{build_wheel(source, tmp_path)}[book]",
     )  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     run_command(python, "-c", EXECUTE, *CHAPTERS, cwd=ROOT, env=environment)
@@ -211,7 +199,7 @@ def test_with_book_chapters_execute_without_the_laboratory(tmp_path):
 
 def test_the_claimed_pythons_are_those_that_are_tried():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["requires-python"] == f">={PYTHONS[0]}"
+    assert project["requires-python"] == f">={VERSIONS[0]}"
     claimed = [line.rpartition(" ")[2] for line in project["classifiers"] if line.startswith("Programming Language")]
-    assert tuple(claimed) == PYTHONS
-    assert ", ".join(PYTHONS[:-1]) + f" and {PYTHONS[-1]}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert tuple(claimed) == VERSIONS
+    assert ", ".join(VERSIONS[:-1]) + f" and {VERSIONS[-1]}" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -2,9 +2,8 @@
 
 from collections import defaultdict
 
-from tests.helpers.data import ROOT
+from tests.helpers.data import PACKAGES
 
-SOURCES = ROOT / "src/cassbook"
 #: Modules of one name mean the same thing, seen from several rooms.
 SAME_NAMED = {
     # A command: how it is called, how it answers, what computes or draws the answer.
@@ -34,6 +33,8 @@ SAME_NAMED = {
     "stress": "cassandra-stress: run, and its log",
     "values": "said in a profile, and made",
     "workloads": "said in a profile, and prepared",
+    # The small adviser needs the driver and nothing else, so it has a few of the library's small things of its own.
+    **dict.fromkeys(["errors", "metrics", "words"], "of the library, and of the small adviser"),
     # `bench` names its modules for what they time.
     **dict.fromkeys(["adviser", "generator", "relay", "staleness"], "timed, and the thing that is timed or shown"),
     # Parallel packages, one per text of the ledger, have parallel modules.
@@ -66,9 +67,10 @@ PARTICIPLES = {
 def modules():
     """Rooms of each module name."""
     rooms = defaultdict(list)
-    for path in sorted(SOURCES.rglob("*.py")):
-        if not path.stem.startswith("__"):
-            rooms[path.stem].append(str(path.parent.relative_to(SOURCES)))
+    for package in PACKAGES:
+        for path in sorted(package.rglob("*.py")):
+            if not path.stem.startswith("__"):
+                rooms[path.stem].append(str(path.parent.relative_to(package.parent)))
     return rooms
 
 

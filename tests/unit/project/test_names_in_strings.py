@@ -8,10 +8,9 @@ from importlib import resources
 import pytest
 import yaml
 
-from cassbook.core import paths
+from tests.helpers.data import PACKAGES, ROOT
 
-ROOT = paths.project_root()
-NAME = re.compile(r"cassbook(\.\w+)+")
+NAME = re.compile(r"cassbook(_advisor)?(\.\w+)+")
 #: A property of Java processes, and no module.
 OTHERS = {"cassbook.jvm"}
 
@@ -26,7 +25,7 @@ def strings(text):
 
 
 def named():
-    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "tools").glob("*.py")]
+    files = [*(path for package in PACKAGES for path in package.rglob("*.py")), *(ROOT / "tools").glob("*.py")]
     return sorted({text for file in files for text in strings(file.read_text()) if NAME.fullmatch(text)} - OTHERS)
 
 

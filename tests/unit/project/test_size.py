@@ -2,10 +2,10 @@
 
 import ast
 
-from tests.helpers.data import ROOT
+from tests.helpers.data import PACKAGES
 
 FUNCTION_LINES, MODULE_LINES = 60, 600
-SOURCES = {str(path.relative_to(ROOT / "src/cassbook")): path for path in (ROOT / "src/cassbook").rglob("*.py")}
+SOURCES = {str(path.relative_to(package.parent)): path for package in PACKAGES for path in package.rglob("*.py")}
 
 
 def _functions(name: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -70,7 +70,9 @@ def test_without_python_and_conda_it_says_what_is_needed(machine):
 
 def test_conda_is_given_environment_yml_and_the_package_is_installed_in_place(machine):
     (machine.checkout / "requirements.lock").write_text("x==1\n")
-    (machine.checkout / "pyproject.toml").write_text("[project]\n")
+    (machine.checkout / "advisor").mkdir()
+    for folder in (machine.checkout, machine.checkout / "advisor"):
+        (folder / "pyproject.toml").write_text("[project]\n")
     log = machine.checkout / "log"
     python = machine.checkout / ".conda" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -80,6 +82,6 @@ def test_conda_is_given_environment_yml_and_the_package_is_installed_in_place(ma
     assert done.returncode == 0, done.stderr
     calls = log.read_text().splitlines()
     assert calls[0] == "conda env update --quiet --prefix .conda --file environment.yml"
-    assert "--no-deps --no-build-isolation --editable ." in calls[1]
+    assert "--no-deps --no-build-isolation --editable ./advisor --editable ." in calls[1]
     assert machine("make-environment").returncode == 0
     assert log.read_text().splitlines() == calls  # made once

@@ -167,7 +167,7 @@ def test_a_map_has_settings_down_and_loads_across():
     assert "over shares of what the weakest setting carries (across)" in text
     assert "1 weak setting was measured: --weak" in text
     assert "thread" not in text
-    rows = json.loads(rate_answers.load_map(points, "json", weak=True))
+    rows = rate_answers.load_rows(points, weak=True)
     assert len(rows) == 4 * 3
     assert [row["of_capacity"] for row in rows if row["recommended"]] == [0.2, 0.4, 0.6]
     assert rate_answers.load_map(points, "csv").count("\n") == 4 * 2

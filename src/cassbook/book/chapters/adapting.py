@@ -11,8 +11,6 @@ import pandas as pd
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.payback import Phase
-from cassbook.advisor.policy import SweepCost, Terms
-from cassbook.advisor.regime import breaks
 from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
@@ -22,6 +20,8 @@ from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
 from cassbook.records.schedule_runs import LATE_CLIENT_S, LATE_S, ScheduleRuns, by_switch
 from cassbook.shown.tables import Format, formatted, marked, text, titled
+from cassbook_advisor.policy import SweepCost, Terms
+from cassbook_advisor.regime import breaks
 
 Blocks = list[pd.DataFrame]
 

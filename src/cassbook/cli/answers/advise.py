@@ -39,18 +39,20 @@ def point(advice: Advice, form: str, bound_ms: float | None = None) -> str:
 def domain(advice: AdviceMap, form: str) -> str:
     """Advice for all loads that were measured.
 
-    As text two maps: of the settings that survive as many dead replicas as asked for, and of all by speed alone. As
-    JSON and CSV one table (see `map_table`).
+    As 'text' two maps: of the settings that survive as many dead replicas as asked for, and of all by speed alone. As
+    'csv' one table (see `map_table`).
     """
     if form == "text":
         maps = [*_recommended_map(advice), _fastest_map(advice)]
         on_figure = [line.strip() for line in (*_map_support(advice), *_accuracy(advice))]
         return "\n\n".join([*maps, *(["\n".join(on_figure)] if on_figure else [])])
-    table = map_table(advice)
-    if form == "csv":
-        return _csv(table, "%.6g")
-    # pandas writes NaN as null
-    return json.dumps(json.loads(table.to_json(orient="records")), indent=2)
+    return _csv(map_table(advice), "%.6g")
+
+
+def points(advice: AdviceMap) -> list[dict[str, Any]]:
+    """Advice for all loads that were measured, for programs: the rows of `map_table`."""
+    rows: list[dict[str, Any]] = json.loads(map_table(advice).to_json(orient="records"))  # NaN as null
+    return rows
 
 
 def _csv(table: pd.DataFrame, form: str | None = None) -> str:

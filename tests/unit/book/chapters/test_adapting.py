@@ -8,9 +8,9 @@ import pytest
 
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import SweepCost
 from cassbook.book.chapters import adapting, adapting_figures
 from cassbook.records.schedule_runs import ScheduleRuns
+from cassbook_advisor.policy import SweepCost
 from tests.helpers import made_runs
 from tests.helpers.experiments import noted
 from tests.helpers.schedule_records import ACTORS

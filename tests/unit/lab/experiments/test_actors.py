@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.member import Member
-from cassbook.advisor.policy import Policy, Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import Epoch, InMemory
-from cassbook.advisor.window import Window
 from cassbook.lab.experiments.adviser.actors import Advising, Fixed, Naive
 from cassbook.lab.experiments.adviser.shift import SCHEDULE
+from cassbook_advisor.member import Member
+from cassbook_advisor.policy import Policy, Terms
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.register import Epoch, InMemory
+from cassbook_advisor.window import Window
 from tests.helpers import made_runs
 from tests.helpers.simulated_cluster import IDLE, Time
 

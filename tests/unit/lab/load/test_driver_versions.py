@@ -11,12 +11,8 @@ from packaging.requirements import Requirement
 
 from tests.helpers.data import ROOT
 
-DEPENDENCIES = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EVERY = [
-    *DEPENDENCIES["dependencies"],
-    *(line for group in DEPENDENCIES["optional-dependencies"].values() for line in group),
-]
-DRIVER = next(Requirement(line) for line in EVERY if Requirement(line).name == "cassandra-driver")
+ADVISER = tomllib.loads((ROOT / "advisor" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+(DRIVER,) = map(Requirement, ADVISER["dependencies"])
 LOWEST = next(bound.version for bound in DRIVER.specifier if bound.operator == ">=")
 
 

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
-from cassbook.advisor.adviser import Adviser
-from cassbook.advisor.member import Ticket
-from cassbook.advisor.policy import Policy, SweepCost
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.requests import is_read
-from cassbook.advisor.window import Window
 from cassbook.core.consistency import setting
+from cassbook_advisor.adviser import Adviser
+from cassbook_advisor.member import Ticket
+from cassbook_advisor.policy import Policy, SweepCost
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.requests import is_read
+from cassbook_advisor.window import Window
 
 #: A request that was built just before its levels changed has left by then.
 _LEAVING_S = 0.05
@@ -28,8 +28,8 @@ REPLICAS = 3
 class Switch:
     """Sends each request at the levels of the setting it was last given, such as '3R-1W'.
 
-    That is the paper's step 6 to the letter: the setting is in force for reads and writes at once; `advisor.regime`
-    says what that breaks. The session stays the caller's.
+    That is the paper's step 6 to the letter: the setting is in force for reads and writes at once;
+    `cassbook_advisor.regime` says what that breaks. The session stays the caller's.
     """
 
     def __init__(self, session: Session, name: str) -> None:

@@ -21,11 +21,7 @@ import pandas as pd
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
-from cassbook.advisor.adviser import Adviser, Pace
-from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Terms
-from cassbook.advisor.status import Event
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.schema import OK
 from cassbook.core.threads import meanwhile
@@ -37,6 +33,10 @@ from cassbook.lab.experiments.faults.experiment import FaultExperiment, measured
 from cassbook.lab.experiments.faults.load import Sender
 from cassbook.profile.profile import Profile, load_profile
 from cassbook.records.faults import KILLED
+from cassbook_advisor.adviser import Adviser, Pace
+from cassbook_advisor.cassandra_register import InCassandra
+from cassbook_advisor.policy import Terms
+from cassbook_advisor.status import Event
 
 #: Tables of the profile.
 SAFE, NAIVE = "safe", "naive"

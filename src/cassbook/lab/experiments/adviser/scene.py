@@ -20,12 +20,12 @@ import pandas as pd
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
-from cassbook.advisor.adviser import OutcomeUnknown
 from cassbook.deployment.link import Link
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.experiments.adviser.actors import Switch
 from cassbook.lab.wan.relay import Relay, Route
 from cassbook.staleness.checker import READS, WRITES, judge
+from cassbook_advisor.adviser import OutcomeUnknown
 
 KEYSPACE, TABLE = "switching", "register_rows"
 _INTERNODE_PORT = 7000

@@ -16,12 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.payback import Phase
-from cassbook.advisor.policy import Policy, Terms
-from cassbook.advisor.sweep import TableSweep
-from cassbook.advisor.window import Window
 from cassbook.core import schema
 from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for
 from cassbook.lab.engine.cluster import CassandraCluster
@@ -36,6 +32,10 @@ from cassbook.lab.load.recorder import Window as Steady
 from cassbook.lab.load.ycsb import KEYSPACE, READ, UPDATE, Usertable
 from cassbook.lab.run.client import mix
 from cassbook.profile.profile import TableSection
+from cassbook_advisor.adviser import Adviser, Pace
+from cassbook_advisor.policy import Policy, Terms
+from cassbook_advisor.sweep import TableSweep
+from cassbook_advisor.window import Window
 
 _POLL_S = 0.05
 #: Ten minutes: reads by day, writes by night, and what lies between.

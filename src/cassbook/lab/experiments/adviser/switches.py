@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from cassandra.cluster import Session
 
-from cassbook.advisor.adviser import Adviser, Pace
-from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Terms
-from cassbook.advisor.regime import breaks
 from cassbook.core.consistency import STRONG_SETTINGS, setting
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.adviser import scene
 from cassbook.lab.experiments.experiment import Experiment, Row, in_random_order
 from cassbook.records.schedule_runs import LATE_CLIENT_S, LATE_S
+from cassbook_advisor.adviser import Adviser, Pace
+from cassbook_advisor.cassandra_register import InCassandra
+from cassbook_advisor.policy import Terms
+from cassbook_advisor.regime import breaks
 
 _REPLICAS = 3
 _PAIRS = tuple(permutations([strong.name for strong in STRONG_SETTINGS], 2))

@@ -35,11 +35,11 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.connection import ConnectionException
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
-from cassbook.advisor.requests import OutcomeUnknown
 from cassbook.core.consistency import Setting
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import CLIENT_TIMEOUT, OK, OUTCOMES
 from cassbook.lab.experiments.faults.drivers import IDEMPOTENT
+from cassbook_advisor.requests import OutcomeUnknown
 
 #: One row per request: variant (its number), operation, outcome; when it was due, sent and settled, on the client's
 #: clock; the key and the version that it wrote or read; the coordinator that answered, empty if none did.

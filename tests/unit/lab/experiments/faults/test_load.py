@@ -11,12 +11,12 @@ import pytest
 from cassandra import OperationTimedOut, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.cluster import NoHostAvailable
 
-from cassbook.advisor.requests import OutcomeUnknown
 from cassbook.core.consistency import setting
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import OUTCOMES
 from cassbook.lab.experiments.faults.load import REQUESTS, FaultLoad, Variant, outcome_of
 from cassbook.staleness.checker import judge
+from cassbook_advisor.requests import OutcomeUnknown
 from tests.helpers.waiting import wait_until
 
 VARIANTS = [

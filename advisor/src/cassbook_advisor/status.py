@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cassbook.advisor.gates import Unserved
-from cassbook.advisor.window import Load
+from cassbook_advisor.gates import Unserved
+from cassbook_advisor.window import Load
 
 #: All steps are logged here; an application sets its level and its handlers.
 LOGGER = "cassbook.advisor"

@@ -17,7 +17,7 @@ from typing import Any
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
-from cassbook.core.errors import InputError, LaboratoryError
+from cassbook_advisor.errors import InputError, LaboratoryError
 
 _FIRST_TOKEN, _LAST_TOKEN = -(2**63), 2**63 - 1
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from cassandra import Unavailable
 
-from cassbook.advisor.member import Clock
+from cassbook_advisor.member import Clock
 
 #: Of what cannot be served one request goes through in so many seconds, of each adviser.
 PROBE_S = 1.0
@@ -33,7 +33,7 @@ class Unserved:
         return f"{self.operation} cannot be served since {self.since:%H:%M:%S} UTC: {self.why}"
 
 
-class CannotServe(Unavailable):
+class CannotServe(Unavailable):  # type: ignore[misc] # the driver has no types
     """A request was not sent, for it cannot be served: too few replicas are alive, and there is no safe way out.
 
     Being an `Unavailable`, it is handled where a service handles that of a coordinator. Nothing was written, so a write

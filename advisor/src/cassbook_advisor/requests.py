@@ -12,13 +12,13 @@ from cassandra import ConsistencyLevel, ReadTimeout, Unavailable
 from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
 
-from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.gates import CannotServe, Failed, Gates, Patience
-from cassbook.advisor.health import live_replicas
-from cassbook.advisor.member import Member, Ticket
-from cassbook.advisor.window import Window
-from cassbook.core.consistency import level_of_at_least, levels
-from cassbook.core.errors import InputError, LaboratoryError
+from cassbook_advisor.errors import InputError, LaboratoryError
+from cassbook_advisor.escapes import Escapes
+from cassbook_advisor.gates import CannotServe, Failed, Gates, Patience
+from cassbook_advisor.health import live_replicas
+from cassbook_advisor.levels import level_of_at_least, levels
+from cassbook_advisor.member import Member, Ticket
+from cassbook_advisor.window import Window
 
 _clock = time.monotonic
 _WRITING_WORDS = ("insert", "update", "delete", "begin")
@@ -205,13 +205,14 @@ class Sender:
         *,
         reads_weaker: bool,
         fail_fast: bool,
+        data_centre: str = "",
     ) -> None:
-        self._session, self._keyspace, self._replicas = session, keyspace, replicas
+        self._session, self._keyspace, self._replicas, self._centre = session, keyspace, replicas, data_centre
         self._member, self._window, self._gates, self._escapes = member, window, gates, escapes
         self._reads_weaker = reads_weaker
         self._fails_fast = (fail_fast, fail_fast and not reads_weaker)  # writes, reads
         # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
-        named = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
+        named = [level_of_at_least(n, replicas, bool(data_centre)) for n in range(1, replicas + 1)]
         self._codes = [0] + [ConsistencyLevel.name_to_value[level] for level in named]
         self.everywhere = True
 
@@ -236,7 +237,7 @@ class Sender:
         """Whether the row of a statement has fewer live replicas than it needs; a row of all nodes does if any does."""
         if self.everywhere:
             return True
-        alive = live_replicas(self._session, self._keyspace, statement)
+        alive = live_replicas(self._session, self._keyspace, statement, self._centre)
         return alive is not None and alive < needs
 
     def _send(self, began: float, reads: bool, statement: Any, parameters: Any, options: dict[str, Any]) -> Advised:
@@ -259,7 +260,7 @@ class Sender:
     def _weaker(self, replicas: int, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
         """Send a read again, at the strongest level that the live replicas can serve; None where there is none."""
         fewer = min(replicas - 1, self._escapes.alive)
-        known = [count for count in levels(self._replicas) if count <= fewer]
+        known = [count for count in levels(self._replicas, bool(self._centre)) if count <= fewer]
         if not known:
             return None
         statement.consistency_level = self._codes[max(known)]

@@ -1,8 +1,10 @@
 """The adviser of a service: each request gets the level that is fastest now, and safe alongside every earlier one.
 
-    from cassbook.advisor import Adviser, LatencyMap
+A service uses it so::
 
-    with Adviser(session, "shop", ["orders"], LatencyMap.of_run("standard-2.1.20"), start="2R-2W") as adviser:
+    from cassbook_advisor import Adviser, Latencies
+
+    with Adviser(session, "shop", ["orders"], Latencies.of_file("orders.json"), start="2R-2W") as adviser:
         rows = adviser.execute(select_order, (order_id,))
 
 Several processes that share data give their advisers one register (`InCassandra`). Module `regime` holds the argument
@@ -22,21 +24,21 @@ from typing import Any, Protocol
 from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
-from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.gates import CannotServe, Gates
-from cassbook.advisor.health import keyspace_hosts, missing_nodes, replication_factor
-from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.member import Clock, Member, Observer
-from cassbook.advisor.policy import Decision, Policy, SweepCost, SweepMeter, Terms
-from cassbook.advisor.regime import Regime, Step, bound_by_others, may_follow, starting, transition
-from cassbook.advisor.register import Epoch, InMemory, Register, View, overruled
-from cassbook.advisor.requests import Advised, OutcomeUnknown, Sender, is_read
-from cassbook.advisor.status import LOGGER, Event, Journal, Status
-from cassbook.advisor.sweep import TableSweep
-from cassbook.advisor.window import Load, Window
-from cassbook.core.consistency import setting, setting_waiting_for
-from cassbook.core.errors import InputError
-from cassbook.shown.dead_replicas import stops
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.escapes import Escapes
+from cassbook_advisor.gates import CannotServe, Gates
+from cassbook_advisor.health import keyspace_hosts, missing_nodes, replication_factor
+from cassbook_advisor.latencies import Measured
+from cassbook_advisor.levels import setting, setting_waiting_for
+from cassbook_advisor.member import Clock, Member, Observer
+from cassbook_advisor.policy import Decision, Policy, SweepCost, SweepMeter, Terms
+from cassbook_advisor.regime import Regime, Step, bound_by_others, may_follow, starting, transition
+from cassbook_advisor.register import Epoch, InMemory, Register, View, overruled
+from cassbook_advisor.requests import Advised, OutcomeUnknown, Sender, is_read
+from cassbook_advisor.status import LOGGER, Event, Journal, Status
+from cassbook_advisor.sweep import TableSweep
+from cassbook_advisor.window import Load, Window
+from cassbook_advisor.words import stops
 
 __all__ = [
     "Advised",
@@ -179,6 +181,16 @@ class Pace:
 _PACE = Pace()
 
 
+def _check_centre(latency_map: Measured, data_centre: str) -> None:
+    """Refuse (InputError) a map of another data centre's levels."""
+    of = str(getattr(latency_map, "data_centre", ""))
+    if of and of != data_centre:
+        raise InputError(
+            f"data_centre: {latency_map.name} was measured at the levels of {of!r}, the adviser is in "
+            f"{data_centre or 'none'!r}; give data_centre={of!r}, or a map of this one"
+        )
+
+
 class Adviser:
     """Sets the consistency level of each request of a cassandra-driver application.
 
@@ -189,7 +201,7 @@ class Adviser:
     keyspace : str
     tables : sequence of str
         All tables that the advised requests touch: a sweep reads these.
-    latency_map : LatencyMap
+    latency_map : Latencies, or a map of cassbook's
         Of a run on a cluster like this one.
     start : str or Regime
         The setting (such as '2R-2W') at which all that is in the tables was written, or a regime that says more.
@@ -219,6 +231,9 @@ class Adviser:
         so that they do not hold the service's threads until they time out. One a second is sent all the same, of reads
         and of writes, so that recovery is seen; its `result` waits for a second at most. Reads are sent where
         `on_unavailable` is 'weaker'.
+    data_centre : str
+        Of this client, where the keyspace is in several: requests go at LOCAL_ONE and LOCAL_QUORUM, or at ALL, which
+        waits for the others too, and replicas are counted there. The same for all advisers of a register.
 
     Attributes
     ----------
@@ -238,7 +253,7 @@ class Adviser:
         session: Session,
         keyspace: str,
         tables: Sequence[str],
-        latency_map: LatencyMap,
+        latency_map: Measured,
         start: str | Regime = "QUORUM/QUORUM",
         register: Register | None = None,
         terms: Terms | None = None,
@@ -249,11 +264,14 @@ class Adviser:
         on_event: Callable[[Event], None] | None = None,
         on_unavailable: str = "fail",
         fail_fast: bool = True,
+        data_centre: str = "",
     ) -> None:
         if on_unavailable not in _ON_UNAVAILABLE:
             raise InputError(f"on_unavailable: {on_unavailable!r} is none of {', '.join(_ON_UNAVAILABLE)}")
         self._session, self._keyspace, self._interval_s = session, keyspace, pace.interval_s
-        replicas = self._replicas = replication_factor(session, keyspace)
+        replicas = self._replicas = replication_factor(session, keyspace, data_centre)
+        self._centre = data_centre
+        _check_centre(latency_map, data_centre)
         self._asked: tuple[int, int] | None = None
         self.policy = Policy(latency_map, replicas, terms, bound_by_others(replicas, others))
         first = starting(start, replicas)
@@ -267,12 +285,12 @@ class Adviser:
         self._conductor = Conductor(self.member.name, self._register, self.sweep, pace.lease_s, _clock)
         self.sweeps = SweepMeter(SweepCost(sweep_s))
         self._wake, self._hurried = threading.Event(), False
-        self._escapes = Escapes(replicas, self.policy.least, _clock)
+        self._escapes = Escapes(replicas, self.policy.least, _clock, bool(data_centre))
         self._gates = Gates(_clock)
         self.window = Window(pace.window_s, self._heard)
         self._sender = Sender(
             session, keyspace, replicas, self.member, self.window, self._gates, self._escapes,
-            reads_weaker=on_unavailable == "weaker", fail_fast=fail_fast,
+            reads_weaker=on_unavailable == "weaker", fail_fast=fail_fast, data_centre=data_centre,
         )  # fmt: skip
         self._journal = Journal(on_event)
         self._load, self._reason = Load(0.0, float("nan"), 0.0), ""
@@ -344,7 +362,7 @@ class Adviser:
             leased=self.member.leased,
             load=self._load,
             failing_share=self._load.failing_share,
-            missing_nodes=missing_nodes(self._session, self._keyspace),
+            missing_nodes=missing_nodes(self._session, self._keyspace, self._centre),
             alive=self._escapes.alive,
             reason=self._reason,
             cannot_serve=self._gates.unserved,
@@ -401,8 +419,8 @@ class Adviser:
         """Beat, and lead if it is this client's turn; what fails is tried again, the lease being the safeguard."""
         try:
             load = self._load = self.load()
-            missing = missing_nodes(self._session, self._keyspace)
-            nodes = len(keyspace_hosts(self._session, self._keyspace))
+            missing = missing_nodes(self._session, self._keyspace, self._centre)
+            nodes = len(keyspace_hosts(self._session, self._keyspace, self._centre))
             self._sender.everywhere = nodes <= self._replicas
             self._escapes.look(len(missing), nodes)
             if self.member.leased:  # the register may not answer for long
@@ -484,9 +502,9 @@ class Adviser:
         if stayed_s < dwell_s:
             return Decision(None, "dwelling", f"in force for {stayed_s:.0f} s, {dwell_s:g} s is the shortest time")
         load = Load.together(presence.load for presence in view.members.values())
-        missing = missing_nodes(self._session, self._keyspace)
+        missing = missing_nodes(self._session, self._keyspace, self._centre)
         back = self._escapes.back(dwell_s)
-        if back is not None and back != view.epoch.wanted and self.policy.may_choose(*back):
+        if back is not None and back != view.epoch.wanted and self.policy.may_choose(*back, load.per_s):
             reason = f"all nodes have been up for {dwell_s:g} s: back to {setting_waiting_for(*back)}"
             return Decision(back, "returned", reason)
         return self.policy.consider(load, view.epoch.regime, self.sweeps.cost, missing)

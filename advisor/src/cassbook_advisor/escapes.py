@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cassbook.advisor.gates import Lack
-from cassbook.advisor.health import Health
-from cassbook.advisor.member import Clock
-from cassbook.advisor.regime import Regime, escape, lower_writes
-from cassbook.advisor.register import Epoch
-from cassbook.core.consistency import levels, setting_waiting_for
-from cassbook.core.words import counted
+from cassbook_advisor.gates import Lack
+from cassbook_advisor.health import Health
+from cassbook_advisor.levels import levels, setting_waiting_for
+from cassbook_advisor.member import Clock
+from cassbook_advisor.regime import Regime, escape, lower_writes
+from cassbook_advisor.register import Epoch
+from cassbook_advisor.words import counted
 
 _OPERATIONS = ("reads", "writes")
 
@@ -35,8 +35,8 @@ class Escapes:
     worst row, as last looked at.
     """
 
-    def __init__(self, replicas: int, least: tuple[int, int], clock: Clock) -> None:
-        self._replicas, self._least, self._clock = replicas, least, clock
+    def __init__(self, replicas: int, least: tuple[int, int], clock: Clock, local: bool = False) -> None:
+        self._replicas, self._least, self._clock, self._local = replicas, least, clock, local
         self._health = Health(replicas, clock)
         self._not_whole_at = float("-inf")
         self._left: tuple[int, int] | None = None
@@ -82,7 +82,7 @@ class Escapes:
 
     def _out(self, regime: Regime, wanted: tuple[int, int], alive: int) -> tuple[int, int] | None:
         """Return where to go instead of where is wanted: reads and writes are answered there, or writes alone are."""
-        known = levels(self._replicas)
+        known = levels(self._replicas, self._local)
         to = escape(regime, alive, self._least, known)
         if to is None and wanted[1] > alive:
             to = lower_writes(regime, alive, self._least, known)
@@ -100,7 +100,7 @@ class Escapes:
         if not leased:
             lacks = [Lack(n, alive, f"{few}, and without a lease {what} go at ALL") for what in _OPERATIONS]
             return (lacks[0], lacks[1]) if alive < n else (None, None)
-        known = levels(n)
+        known = levels(n, self._local)
         if alive >= max(regime.reads, regime.writes) or escape(regime, alive, self._least, known) is not None:
             return None, None
         until = "there is no safe way out until more are back"

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cassbook.advisor.register import Epoch, Presence, Register, View
-from cassbook.advisor.window import Load
+from cassbook_advisor.register import Epoch, Presence, Register, View
+from cassbook_advisor.window import Load
 
 #: By how much two clocks may run apart: 2 % is a hundred times what quartz does.
 DRIFT = 0.02

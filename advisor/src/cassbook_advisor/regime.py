@@ -46,8 +46,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cassbook.core.consistency import setting
-from cassbook.core.errors import InputError
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.levels import setting
 
 
 class Step(StrEnum):

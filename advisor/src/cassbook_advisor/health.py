@@ -8,9 +8,9 @@ from typing import Any
 from cassandra import ReadTimeout, Unavailable, WriteTimeout
 from cassandra.cluster import Session
 
-from cassbook.advisor.gates import CannotServe
-from cassbook.advisor.member import Clock
-from cassbook.core.errors import InputError
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.gates import CannotServe
+from cassbook_advisor.member import Clock
 
 #: For so long a failure is evidence.
 _REMEMBERED_S = 5.0
@@ -80,40 +80,50 @@ class Health:
         return now - self._missed_since >= _ESTABLISHED_S
 
 
-def replication_factor(session: Session, keyspace: str) -> int:
-    """Replicas of a keyspace in its one data centre.
+def replication_factor(session: Session, keyspace: str, data_centre: str = "") -> int:
+    """Replicas of a keyspace in a data centre, by default its one.
 
-    Raises InputError if it is not there, or in several data centres, where ONE, QUORUM and ALL mean something else.
+    Raises InputError if the keyspace or the data centre is not there, or there are several and none is named: ONE,
+    QUORUM and ALL mean something else there.
     """
     metadata = session.cluster.metadata.keyspaces.get(keyspace)
     if metadata is None:
         raise InputError(f"keyspace: there is no {keyspace!r} in this cluster")
     strategy = metadata.replication_strategy
-    factors = getattr(strategy, "dc_replication_factors", None)
+    factors: Any = getattr(strategy, "dc_replication_factors", None)
+    if data_centre:
+        known = sorted(factors or ())
+        if data_centre not in known:
+            there = ", ".join(known) or "none, for its strategy knows no data centres"
+            raise InputError(f"data_centre: {keyspace} has no replicas in {data_centre!r}; it has some in {there}")
+        return int(factors[data_centre])
     if factors is not None and len(factors) != 1:
-        raise InputError(f"keyspace: {keyspace} is in {len(factors)} data centres; the adviser is for one")
+        listed = ", ".join(sorted(factors))
+        raise InputError(f"keyspace: {keyspace} is in {len(factors)} data centres; name the one of this client as "
+                         f"data_centre, of {listed}: its levels are LOCAL_ONE and LOCAL_QUORUM then")  # fmt: skip
     return int(next(iter(factors.values())) if factors else strategy.replication_factor)
 
 
-def missing_nodes(session: Session, keyspace: str) -> tuple[str, ...]:
-    """Addresses of nodes that may hold rows of a keyspace and are not up, as the driver has it."""
-    hosts = keyspace_hosts(session, keyspace)
+def missing_nodes(session: Session, keyspace: str, data_centre: str = "") -> tuple[str, ...]:
+    """Addresses of nodes that may hold rows of a keyspace, in a data centre, and are not up, as the driver has it."""
+    hosts = keyspace_hosts(session, keyspace, data_centre)
     return tuple(sorted(str(host.address) for host in hosts if host.is_up is False))  # None: not known, or not asked
 
 
-def keyspace_hosts(session: Session, keyspace: str) -> list[Any]:
-    """Nodes that may hold rows of a keyspace, as the driver has them."""
+def keyspace_hosts(session: Session, keyspace: str, data_centre: str = "") -> list[Any]:
+    """Nodes that may hold rows of a keyspace, in a data centre where one is named, as the driver has them."""
     metadata = session.cluster.metadata
     strategy = metadata.keyspaces[keyspace].replication_strategy
-    centres = getattr(strategy, "dc_replication_factors", None)
+    centres = {data_centre} if data_centre else getattr(strategy, "dc_replication_factors", None)
     return [host for host in metadata.all_hosts() if not centres or host.datacenter in centres]
 
 
-def live_replicas(session: Session, keyspace: str, statement: Any) -> int | None:
-    """Return how many replicas of the row that a statement is about are not down, as the driver has it.
+def live_replicas(session: Session, keyspace: str, statement: Any, data_centre: str = "") -> int | None:
+    """Return how many replicas of the row that a statement is about, in a data centre, are not down by the driver.
 
     None where the driver does not know which row that is.
     """
     key = getattr(statement, "routing_key", None)
     replicas = session.cluster.metadata.get_replicas(keyspace, key) if key is not None else []
-    return sum(host.is_up is not False for host in replicas) if replicas else None
+    here = [host for host in replicas if not data_centre or host.datacenter == data_centre]
+    return sum(host.is_up is not False for host in here) if here else None

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.window import Load
-from cassbook.core.errors import InputError
-from cassbook.core.words import counted
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.window import Load
+from cassbook_advisor.words import counted
 
 
 @dataclass(frozen=True, slots=True)

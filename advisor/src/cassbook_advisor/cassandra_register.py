@@ -18,6 +18,7 @@ twice.
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from contextlib import suppress
@@ -25,15 +26,14 @@ from itertools import cycle, islice
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
-import numpy as np
 from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut, Timeout
 from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
 from cassandra.connection import ConnectionException
 
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import Epoch, Presence, View, check_same
-from cassbook.advisor.window import Load
-from cassbook.core.errors import InputError
+from cassbook_advisor.errors import InputError
+from cassbook_advisor.regime import Regime
+from cassbook_advisor.register import Epoch, Presence, View, check_same
+from cassbook_advisor.window import Load
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS {table} (
@@ -112,7 +112,7 @@ class InCassandra:
         self._coordinators = session.cluster.metadata.get_replicas(keyspace, key) or [None]
         self._silent_at: dict[int, float] = {}  # when which of these did not answer, by its place
         self._took_s = 0.0
-        self._rng = np.random.default_rng()
+        self._rng = random.Random()  # noqa: S311 - who waits longer
 
     def open(self, first: Epoch) -> None:
         self._execute(self._open, (self._name, *_values(first)))
@@ -162,7 +162,7 @@ class InCassandra:
                 self._send(silent[-1], statement, values, until_s - time.monotonic(), answers)
             asked = None
             with suppress(Empty):  # it may answer yet
-                asked = answers.get(timeout=patience_s * float(self._rng.uniform(1, 2)) if to_ask else None)
+                asked = answers.get(timeout=patience_s * self._rng.uniform(1, 2) if to_ask else None)
             if until_s - time.monotonic() < _PATIENCE_S:
                 to_ask.clear()
             if asked is None:
