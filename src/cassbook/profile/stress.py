@@ -236,8 +236,9 @@ class _Converter:
     def rest(self) -> None:
         """Say what is left out of the parts that have no counterpart at all."""
         insert = self._content.get("insert") or {}
-        self.left_out += [f"insert: {key}: {value}: one row in each request"
-                          for key, value in (insert.items() if isinstance(insert, Mapping) else ())]  # fmt: skip
+        for key, value in insert.items() if isinstance(insert, Mapping) else ():
+            what = "inserts are not conditional" if key == "condition" else "one row in each request"
+            self.left_out.append(f"insert: {key}: {value}: {what}")
         for name in self._content.get("token_range_queries") or {}:
             self.left_out.append(f"token_range_queries: {name}: scans of token ranges are not measured")
         if self._content.get("keyspace_definition"):
