@@ -62,7 +62,7 @@ def plainly(lines):
     rows, damaged = [], []
     for number, line in enumerate(lines, start=1):
         parts = re.fullmatch(
-            r"((?:Raw)?(?:Intended-)?(?:READ.MODIFY.WRITE|(?:BATCH_)?(?:READ|UPDATE|INSERT|DELETE)|SCAN|CLEANUP|VERIFY|"
+            r"((?:Raw)?(?:Intended-)?(?:READ-MODIFY-WRITE|READ_MODIFY_WRITE|(?:BATCH_)?(?:READ|UPDATE|INSERT|DELETE)|SCAN|CLEANUP|VERIFY|"
             r"TOTAL)(?:-[A-Z][A-Z_]*|_ERROR)?),([0-9]{1,19}),([0-9]{1,10})",
             line,
         )
