@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -98,6 +99,21 @@ def test_a_level_takes_the_round_trip_to_the_last_replica_it_waits_for(far, tmp_
         assert cluster.relay.report().strangers == 0
         session.cluster.shutdown()
         todays_traces_are_understood(cluster, far, tmp_path)
+
+
+@pytest.mark.parametrize("engine", ["2.2.4", "3.11.4"])
+def test_nodes_that_all_call_from_one_address_are_told_apart(engine):
+    """Both halves of a round trip are delayed: an answer is not taken for a message of the node that it goes to."""
+    table = pd.DataFrame([("here", "east", 0), ("here", "south", 80), ("east", "south", 80)],
+                         columns=["from", "to", "rtt_ms"], dtype=object)  # fmt: skip
+    where = placed(parse("{C}, ({R1}, {R2})"), ("here", "east", "south"), from_table(table, "test"))
+    with DistantCluster(engine, where, replace(SPEC, nodes=2, replication_factor=2), log=lambda _: None) as cluster:
+        session = cluster.connect()
+        create_table(session, TableSection(record_count=10), cluster.replication, cluster.keyspace)
+        write = session.prepare("UPDATE ycsb.usertable SET field0 = ? WHERE y_id = ?")
+        assert 80 <= usual_ms(session, write, ("x", "a"), "ALL", 110) < 110
+        assert cluster.relay.report().strangers == 0
+        session.cluster.shutdown()
 
 
 def todays_traces_are_understood(cluster, far, folder):

@@ -63,7 +63,7 @@ def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
     assert {row["setting"] for row in advice["settings"]} == {"2R-2W", "1R-3W"}
     assert "workload orders, 50 threads, 80% reads" in run(at_a_load).stdout
     assert "it holds workloads orders: choose one with --workload" in run("cassbook advise --run mine --map").stderr
-    assert {(row["threads"], row["recommended"]) for row in read_as(run(f"{whole} --format json"))} == {
+    assert {(row["threads"], row["recommended"]) for row in read_as(run(f"{whole} --format json"))["points"]} == {
         (10, "2R-2W"), (100, "2R-2W"),
     }  # fmt: skip
     check_rates(cells)

@@ -39,7 +39,9 @@ class Watch:
         distances = self._apart.distances(self._apart.echoes())
         moved = self._apart.relay.report()
         if moved.strangers:
-            raise LaboratoryError(f"the relay passed on {moved.strangers} chunks of callers that it does not know")
+            raise LaboratoryError(
+                f"the relay passed on {moved.strangers} chunks of callers that it does not know, or mistakes"
+            )
         farthest = max(distances["off_ms"].to_list(), key=abs, default=float("nan"))
         columns = {
             "distance_off_ms": round(float(farthest), 3), "relay_chunks_per_s": round(moved.chunks_per_s, 1),

@@ -91,8 +91,8 @@ class Moved:
 
     @property
     def strangers(self) -> int:
-        """Chunks from or to callers that are no host."""
-        return sum(count for pair, count in self.chunks.items() if "" in pair)
+        """Chunks from or to callers that are no host, or taken for the one that they call."""
+        return sum(count for (a, b), count in self.chunks.items() if not a or not b or a == b)
 
 
 class Delayer:

@@ -34,7 +34,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for no time: closing sends a reset
 class Callers:
     """Identifies the host that a connection comes from; `hosts` are names by the address that a host listens on.
 
-    Nodes before 4.0 bind what they call from to the address they listen on, so the peer's address identifies them.
+    Nodes of 2.1 bind what they call from to the address they listen on, so the peer's address identifies them.
     Later ones do not: on one machine all of them call from 127.0.0.1, and only the process that owns the calling socket
     (found in some 8 ms, `by_owner`) identifies them. `at` is where hosts listen for each other; a node also listens for
     its manager, wherever that is.

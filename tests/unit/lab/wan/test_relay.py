@@ -22,7 +22,7 @@ import pytest
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.deployment.link import NONE, Link
 from cassbook.lab.wan.echo import Call, Echo, held_against, matrix
-from cassbook.lab.wan.relay import Relay, Route
+from cassbook.lab.wan.relay import Moved, Relay, Route
 from tests.helpers.waiting import wait_until
 
 RESET = struct.pack("ii", 1, 0)
@@ -201,6 +201,11 @@ def test_callers_are_told_apart_by_the_address_they_call_from():
     assert (one_way.loc["A", "B"], one_way.loc["B", "A"]) == (there["there_ms"].median(), there["back_ms"].median())
 
 
+@pytest.mark.parametrize(("pair", "strangers"), [(("A", "B"), 0), (("", "B"), 3), (("B", ""), 3), (("B", "B"), 3)])
+def test_who_is_no_host_or_calls_itself_is_a_stranger(pair, strangers):
+    assert Moved(1.0, {("A", "B"): 5, pair: 3}, {}, (0,), 0.0, 1).strangers == strangers
+
+
 CALLER = """
 import socket, sys, time
 listening = socket.create_server((sys.argv[1], int(sys.argv[2])))
@@ -282,7 +287,7 @@ def test_it_does_not_outlive_who_started_it(server):
     listen = free()
     program = f"""
 import os
-from cassbook.lab.wan.relay import Relay, Route
+from cassbook.lab.wan.relay import Moved, Relay, Route
 relay = Relay([Route({listen!r}, {server.getsockname()!r}, "s", "c")], {{}})
 relay.start()
 print(relay.pid, flush=True)
