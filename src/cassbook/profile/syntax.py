@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from cassbook.core.releases import RELEASES
@@ -21,11 +21,13 @@ _RESERVED = {
         "index infinity insert into keyspace limit modify nan norecursive not null of on order primary rename revoke "
         "schema select set table to token truncate unlogged update use using where with"
     ),
-    (2, 2): "describe entries execute full or replace",
+    (2, 1): "full",
+    (2, 2): "describe entries execute or replace",
     (3, 0): "is materialized view",
-    (3, 6): "default unset",
-    (4, 0): "mbean mbeans",
+    (3, 6): "default mbean mbeans unset",
 }
+#: Words that are names again, by the release from which on.
+_FREED = {(4, 0): "default mbean mbeans replace unset"}
 #: What CQL learned, by the release it came with: how it is found in a statement without texts, and how it is called.
 _LEARNED: tuple[tuple[tuple[int, int], str, str], ...] = (
     ((2, 2), r"\b(?:INSERT\s+INTO\s+\S+\s+JSON|SELECT\s+JSON|(?:to|from)Json\s*\()", "JSON"),
@@ -97,11 +99,15 @@ def version_of(engine: str) -> tuple[int, ...]:
 def reserved(engine: str) -> frozenset[str]:
     """Words that a release reserves, in lower case.
 
-    >>> sorted(reserved("5.0.9") - reserved("2.2.4"))
-    ['default', 'is', 'materialized', 'mbean', 'mbeans', 'unset', 'view']
+    >>> sorted(reserved("5.0.9") ^ reserved("2.2.4"))
+    ['is', 'materialized', 'replace', 'view']
     """
+
+    def so_far(lists: Mapping[tuple[int, int], str]) -> frozenset[str]:
+        return frozenset(word for since, words in lists.items() if version >= since for word in words.split())
+
     version = version_of(engine)
-    return frozenset(word for since, listed in _RESERVED.items() if version >= since for word in listed.split())
+    return so_far(_RESERVED) - so_far(_FREED)
 
 
 def came_with(since: tuple[int, int], what: str, engine: str, instead: str = "") -> str:
