@@ -1,16 +1,34 @@
-// A page opened from a disk may not fetch another: there the search takes its excerpts from one script with all texts.
-if (location.protocol === "file:" && location.pathname.endsWith("/search.html")) {
-  const script = () => Object.assign(document.createElement("script"), { src: "_static/texts.js" });
-  const texts = new Promise((done) => {
-    const loaded = script();
-    loaded.addEventListener("load", () => done(window.cassbookTexts));
-    document.head.append(loaded);
-  });
+// The search quotes and ranks pages by one script with the words of all of them (loaded on the search page alone): a page
+// that is opened from a disk may not fetch another, and the code in a page is not what it says.
+if (location.pathname.endsWith("/search.html")) {
   window.fetch = async (address) => {
     const main = document.createElement("div");
     main.setAttribute("role", "main");
     const page = decodeURI(new URL(address, location).href.slice(new URL(".", location).href.length));
-    main.textContent = (await texts)[page.replace(/\.html$/, "")] ?? "";
+    main.textContent = window.cassbookTexts[page.replace(/\.html$/, "")] ?? "";
     return new Response(main.outerHTML);
+  };
+
+  const asked = (new URLSearchParams(location.search).get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  // Chapters before guides, these before what is looked up; the index of functions last.
+  const places = [[/^notebooks\/analyse\/(?!record-)/, 10], [/^book\/(library|recomputations|status|bibliography)/, -20], [/^book\/guides/, -10]];
+  const place = (page) => places.find(([pattern]) => pattern.test(page))?.[1] ?? 0;
+  // In a thousand words, how often the rarest of the words that were asked for stands there.
+  const density = (page) => {
+    const text = (window.cassbookTexts[page] ?? "").toLowerCase();
+    const often = asked.map((word) => text.split(word.replace(/(?<=...)(es|s|ing|ed)$/, "")).length - 1);
+    return (1000 * Math.min(...often)) / Math.max(200, text.split(" ").length);
+  };
+  // `searchtools.js` takes it in place of its own.
+  window.Scorer = {
+    score: ([page, , , , score]) => score + place(page) + Math.min(10, 3 * density(page)),
+    objNameMatch: 1,
+    objPartialMatch: 0,
+    objPrio: { 0: 0, 1: 0, 2: -5 },
+    objPrioDefault: 0,
+    title: 15,
+    partialTitle: 7,
+    term: 5,
+    partialTerm: 2,
   };
 }

@@ -115,10 +115,13 @@ def test_the_whole_book_is_printed(html, tmp_path, monkeypatch):
     if browser() is None:
         pytest.skip("no Chromium on the PATH (Debian: package chromium); the book was not printed")
     monkeypatch.setenv("CASSBOOK_BUILD", str(tmp_path))
-    printed = pdf.write(html)
+    copy = shutil.copytree(html, tmp_path / "html")
+    printed = pdf.write(copy)
     assert printed.read_bytes().startswith(b"%PDF")
     assert printed.stat().st_size > 10e6, "all pictures are in it"
-    assert [path.name for path in tmp_path.iterdir()] == [printed.name]
+    assert {path.name for path in tmp_path.iterdir()} == {printed.name, "html"}
+    (link,) = re.findall(r'<p class="pdf">.*?href="([^"]+)"', (copy / "book" / "index.html").read_text())
+    assert (copy / "book" / link).read_bytes() == printed.read_bytes()
 
 
 @pytest.fixture
@@ -302,6 +305,19 @@ def test_the_search_quotes_pages_from_a_file(html, window):
     assert "autocorrelated" in window.locator("ul.search li p.context").first.inner_text()
 
 
+@pytest.mark.parametrize(
+    ("query", "among", "chapter"), [("node dies", 3, "When a node fails"), ("stale", 3, "How stale? Measured")]
+)
+def test_the_search_finds_chapters_before_functions_and_quotes_no_code(html, window, query, among, chapter):
+    window.goto(f"{(html / 'search.html').as_uri()}?q={query}")
+    window.locator("ul.search li p.context").nth(5).wait_for()
+    found = [item.inner_text() for item in window.locator("ul.search li").all()]
+    assert any(text.startswith(chapter) for text in found[:among]), found[:among]
+    assert not [text for text in found[:30] if "glue(" in text or "of_each(" in text]
+    library = [place for place, text in enumerate(found) if text.startswith("cassbook.")]
+    assert not library or min(library) > 5
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_hinders_those_who_use_a_keyboard_or_a_screen_reader(served, html, window, scheme):
     window.emulate_media(color_scheme=scheme)
@@ -370,6 +386,8 @@ def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window)
     assert all("exponential progression" in text for text in texts)
     assert window.locator("#every-claim-table a").first.get_attribute("href").startswith("../../_modules/cassbook/")
     window.locator(".dt-search input").last.fill("")
+    assert not window.locator(".dtsp-nameCont", has_text="untestable").is_visible(), "filters are folded"
+    window.locator(".dtsp-showAll").click()
     window.locator(".dtsp-nameCont", has_text="untestable").click()
     window.wait_for_function("document.querySelector('.dt-info').innerText.includes('filtered')")
     assert all("untestable" in text for text in rows.all_inner_texts())

@@ -73,8 +73,8 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     }
     source = _assemble(keep_measurement=fresh is not None)
     copies = _executed(notebooks.analyse_notebooks(), given, log)
-    for copy in copies:
-        layout.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
+    offered = [name for copy in copies for name in layout.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")]
+    publication.offer_data(offered, source / "_static" / "records")
     page = source / "book" / "status.md"
     page.write_text(publication.status_page(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
     return _render(source, build_dir() / "html", log)
@@ -99,7 +99,7 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
     source = folder / "source"
     _lay_out(source)
     (source / _ANALYSE).mkdir(parents=True)
-    layout.stage(copy, source / _ANALYSE / notebook.name)
+    publication.offer_data(layout.stage(copy, source / _ANALYSE / notebook.name), source / "_static" / "records")
     shutil.copytree(paths.project_root() / "book", source / "book")
     contents = f"format: jb-book\nroot: {(_ANALYSE / slug).as_posix()}\nchapters:\n  - file: {_BIBLIOGRAPHY}\n"
     (source / "_toc.yml").write_text(contents, encoding="utf-8")
@@ -167,6 +167,10 @@ def _assemble(keep_measurement: bool) -> Path:
     _lay_out(source)
     shutil.copy(root / "_toc.yml", source / "_toc.yml")
     shutil.copytree(root / "book", source / "book")
+    plan = (root / "data" / "PLAN.md").read_text(encoding="utf-8")
+    (source / "book" / "plan.md").write_text(publication.plan_page(plan), encoding="utf-8")
+    front, url = source / "book" / "index.md", publication.repository(root / "_config.yml")
+    front.write_text(publication.with_address(front.read_text(encoding="utf-8"), url), encoding="utf-8")
     shutil.copytree(root / "notebooks" / "measure", source / "notebooks" / "measure")
     (source / _ANALYSE).mkdir()
     if executed:

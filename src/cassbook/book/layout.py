@@ -13,10 +13,12 @@ links to that page, whose path is relative.
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from html import escape
 from itertools import count
 from pathlib import Path
@@ -25,7 +27,8 @@ from urllib.parse import quote
 import nbformat
 from bs4 import BeautifulSoup, Tag
 
-from cassbook.book import gaps, notebooks
+from cassbook.book import chapters, gaps, notebooks
+from cassbook.records import manifest
 
 #: Papermill's two: the defaults, and what it was given.
 _PARAMETERS = {"parameters", "injected-parameters"}
@@ -42,6 +45,10 @@ KEY = "table"
 MOST_ROWS = 16
 _FRAME = re.compile(r'<table [^>]*class="dataframe')
 _EVIDENCE = '<div class="evidence">'
+#: Fact in the strip of evidence that names the record; its place on the page; where data lie, seen from there.
+RECORD, _ANCHOR, _DATA = "record", "evidence", "../../_static/records"
+#: Functions that put the tables of others side by side.
+_FRAMES = frozenset({"by_version", "labels"})
 #: A heading that is a name of the library's own: words joined by underscores.
 _NAME = re.compile(r"(<th[^>]*>)([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?=</th>)")
 _HEADING = re.compile(r"(<th[^>]*>)([^<]+)(?=</th>)")
@@ -50,8 +57,8 @@ _SENTENCE = re.compile(r"<td>(?=[^<]{40,}</td>)")
 _UNIT = re.compile(r"_(ms|us|s|percent)$")
 
 
-def stage(executed: Path, page: Path) -> None:
-    """Write the copy of an executed notebook that the book renders."""
+def stage(executed: Path, page: Path) -> list[str]:
+    """Write the copy of an executed notebook that the book renders; return the records whose data it offers."""
     content = nbformat.read(executed, as_version=4)
     content.cells = [part for cell in content.cells for part in _without_sentences(cell)]
     for cell in content.cells:
@@ -63,8 +70,11 @@ def stage(executed: Path, page: Path) -> None:
                 shown = cell.metadata.setdefault("mystnb", {})
                 shown["image"] = {"alt": text, **shown.get("image", {})}
     _say_what_was_given(content.cells)
+    records = _put_evidence_last(content.cells)
+    _name_functions(content.cells)
     caption(content.cells, page.stem)
     nbformat.write(content, page)
+    return records
 
 
 def _without_sentences(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
@@ -88,6 +98,74 @@ def _say_what_was_given(cells: list[nbformat.NotebookNode]) -> None:
     if changed and cells[0].cell_type == "markdown":
         note = f"This page was executed with {', '.join(changed)}. {_WHOSE}"
         cells[0].source += f"\n\n```{{note}}\n{note}\n```"
+
+
+def _put_evidence_last(cells: list[nbformat.NotebookNode]) -> list[str]:
+    """Move the strip of evidence behind the chapter, with links to the data; a line where it was leads there.
+
+    Returns the names of the records.
+    """
+    shown = ((place, output) for place, cell in enumerate(cells) for output in cell.get("outputs", []))
+    found = next(((place, output) for place, output in shown if _is_evidence(output)), None)
+    if found is None:
+        return []
+    place, strip = found
+    cells[place].outputs.remove(strip)
+    html = strip.data["text/html"]
+    listed = next((row[1:] for row in rows(html) if row[0] == RECORD), [])
+    names = [name for name in dict.fromkeys(listed) if manifest.find(name)]
+    said = f"Measured: {', '.join(f'<code>{escape(name)}</code>' for name in names)}; " if names else ""
+    line = f'<p class="records">{said}<a href="#{_ANCHOR}">when, where, how long, and the data</a>.</p>'
+    cells.insert(place + 1, nbformat.v4.new_markdown_cell(line))
+    for name in names:
+        link = f'<a download href="{_DATA}/{quote(name)}.zip">{escape(name)}</a>'
+        html = html.replace(f"<td>{escape(name)}</td>", f"<td>{link}</td>")
+    title = f'<div id="{_ANCHOR}"></div>\n\n## What was measured, and the data'
+    cells += [nbformat.v4.new_markdown_cell(title), nbformat.v4.new_markdown_cell(html)]
+    return names
+
+
+def _name_functions(cells: Iterable[nbformat.NotebookNode]) -> None:
+    """Let the captions of figures and tables link the function that computes them."""
+    modules: dict[str, Path] = {}
+    for cell in cells:
+        if cell.cell_type != "code":
+            continue
+        tree = ast.parse(cell.source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == chapters.__name__:
+                folder = Path(chapters.__path__[0])
+                modules |= {alias.asname or alias.name: folder / f"{alias.name}.py" for alias in node.names}
+        figure = cell.metadata.get("mystnb", {}).get("figure")
+        if (link := _link_to_function(tree, modules)) and figure and "caption" in figure:
+            figure["caption"] += " " + link
+        if link and KEY in cell.metadata:
+            cell.metadata[KEY]["function"] = link
+
+
+def _link_to_function(tree: ast.AST, modules: Mapping[str, Path]) -> str:
+    """Return a link to the function of the chapter's modules that a cell calls innermost; '' where it calls none."""
+    called = [
+        (node.value.id, node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
+    ]
+    public = [pair for pair in called if pair[1] in _functions(modules[pair[0]])]
+    numbers = [pair for pair in public if not pair[1].endswith("_shown") and pair[1] not in _FRAMES]
+    for module, name in reversed(numbers or public):
+        target = f"{chapters.__name__}.{modules[module].stem}.{name}"
+        return f'<a class="values" href="../../book/library/chapters.html#{target}">{name}()</a>'
+    return ""
+
+
+@cache
+def _functions(module: Path) -> frozenset[str]:
+    found = ast.parse(module.read_text(encoding="utf-8")).body
+    return frozenset(node.name for node in found if isinstance(node, ast.FunctionDef) and node.name[0] != "_")
+
+
+def _is_evidence(output: nbformat.NotebookNode) -> bool:
+    return str(output.get("data", {}).get("text/html", "")).startswith(_EVIDENCE)
 
 
 def _in_words(cell: nbformat.NotebookNode) -> str:
@@ -128,6 +206,8 @@ def _captioned(
             source = f", {named.data['text/markdown'].strip('*')}" if named else ""
             head = f"<b>Table {number}{escape(source)}.</b> {escape(wanted['caption'])}"
             name = f"{slug}-{number}.csv"
+            if function := wanted.get("function"):
+                head += f" {function}"
             table = _linked(output.data["text/html"], wanted.get("links", {}))
             output.data["text/html"] = _framed(table, head, name, wanted.get("folded", _is_long(table)))
             named = None

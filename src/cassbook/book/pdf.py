@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import shutil
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -24,11 +25,12 @@ _FORMULAS = re.compile(r"<script[^>]*>\s*window\.MathJax.*?</script>|<script[^>]
 _UP = re.compile(r"(\.\./)+_static")
 #: What works only on a screen: code that is folded, links of headings and of values, what scripts draw.
 _ON_SCREEN = (
-    "details.hide, a.headerlink, a.values, script, iframe, button, style, "
+    "details.hide, a.headerlink, a.values, p.pdf, script, iframe, button, style, "
     ".plotly-graph-div, .explorer, [id^=every-claim-]"
 )
 _TIMEOUT_MS = 300_000
 _BARE = "print.html"
+_OFFERED = '<p class="pdf">This book '
 
 
 def write(html: Path) -> Path:
@@ -55,7 +57,17 @@ def write(html: Path) -> Path:
     finally:
         page.unlink()
     draft.replace(pdf)
+    _offer(pdf, html)
     return pdf
+
+
+def _offer(pdf: Path, html: Path) -> None:
+    """Put a copy next to the pages, and a link to it on the front page."""
+    shutil.copy(pdf, html / pdf.name)
+    front = html / "book" / "index.html"
+    link = f'{_OFFERED}<a href="../{pdf.name}">as one PDF</a> ({pdf.stat().st_size / 1e6:.0f} MB).</p>'
+    text = re.sub(rf"{_OFFERED}.*?</p>", "", front.read_text(encoding="utf-8"))
+    front.write_text(text.replace("</h1>", f"</h1>{link}", 1), encoding="utf-8")
 
 
 def _print(chromium: str, page: Path, pdf: Path) -> None:

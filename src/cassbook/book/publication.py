@@ -8,6 +8,8 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+import subprocess
+import zipfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
@@ -21,6 +23,7 @@ import yaml
 from PIL import Image
 
 from cassbook.core import paths
+from cassbook.records import manifest
 
 _LICENCES = "Code: Apache-2.0. Text and data: CC BY 4.0."
 #: Of MathJax what pages ask for: formulas written in TeX, set in its web fonts, read out in English.
@@ -28,8 +31,10 @@ _ASKED_FOR = ("tex-chtml.js", "input/tex/extensions", "output/chtml", "a11y", "u
               "sre/mathmaps/en.json", "sre/mathmaps/nemeth.json")  # fmt: skip
 _COLOURS = 256
 _PROCESSES = 2
-#: Stands in `book/status.md` where the tables go.
-PLACE = "<!-- tables -->"
+#: Stands in `book/status.md` where the tables go, and in a page where the project's address does.
+PLACE, ADDRESS = "<!-- tables -->", "<!-- address -->"
+#: Addresses that a reader can open, of those that Git may fetch from.
+_PUBLIC = re.compile(r"(https://(?:github\.com|gitlab\.com|codeberg\.org|bitbucket\.org)/[\w.-]+/[\w.-]+?)(?:\.git)?/?")
 #: Where an executed notebook keeps what its kernel took at most.
 KEY = "cassbook"
 _PACKAGES = (
@@ -50,20 +55,50 @@ def footer(built: datetime | None = None) -> str:
     return f"<p>cassbook {version('cassbook')}, built on {day}. {_LICENCES} How to cite: see the bibliography.</p>"
 
 
-def configuration(path: Path) -> str:
-    """Return the book's configuration with the footer, and with buttons if it names the address of a repository.
+def repository(path: Path) -> str:
+    """Return the address of the project, '' where none is known that readers can open.
 
-    `path`: `_config.yml`; where its `repository` has no `url`, no button shows.
+    It is the `url` of `repository` in the book's configuration (`path`); without one, the address that Git fetches
+    from, where that is an https address of a public forge.
+    """
+    config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if url := config.get("repository", {}).get("url"):
+        return str(url)
+    asked = ["git", "-C", str(path.parent), "remote", "get-url", "origin"]
+    try:
+        told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+    found = _PUBLIC.fullmatch(told)
+    return found[1] if found else ""
+
+
+def configuration(path: Path) -> str:
+    """Return the book's configuration with the footer, and with buttons where the project has an address.
+
+    `path`: `_config.yml`; where no address is known (see `repository`), no button shows.
     """
     config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     html = config["html"]
     html["extra_footer"] = footer()
-    if config.get("repository", {}).get("url"):
-        html |= {"use_repository_button": True, "use_issues_button": True}
+    if url := repository(path):
+        config["repository"]["url"] = url
+        html |= {"use_repository_button": True, "use_issues_button": True, "use_edit_page_button": True}
         config["launch_buttons"]["binderhub_url"] = "https://mybinder.org"
     else:
         config.pop("repository", None)
     return yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+
+
+def plan_page(text: str) -> str:
+    """Return the plan of what is recorded as one page: headings behind its first title are a level lower."""
+    first, title, rest = text.partition("\n# ")
+    return first + title.replace("# ", "## ") + re.sub(r"^#", "##", rest, flags=re.MULTILINE)
+
+
+def with_address(text: str, url: str) -> str:
+    """Say on a page where the project is; nothing where no address is known."""
+    return text.replace(ADDRESS, f" The project is at <{url}>." if url else "")
 
 
 def slim(html: Path, notebooks: Iterable[Path]) -> None:
@@ -85,6 +120,16 @@ def slim(html: Path, notebooks: Iterable[Path]) -> None:
             path.unlink()
     with ProcessPoolExecutor(_PROCESSES, get_context("spawn")) as pool:
         list(pool.map(few_colours, (html / "_images").glob("*.png")))
+
+
+def offer_data(records: Iterable[str], folder: Path) -> None:
+    """Put what pages offer for download there: of each record its manifest and tables, without single requests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sorted(set(records)):
+        of = manifest.located(name)
+        with zipfile.ZipFile(folder / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in sorted([of / manifest.NAME, *of.rglob("*.csv")]):
+                packed.write(path, Path(name, path.relative_to(of)))
 
 
 def few_colours(picture: Path) -> None:

@@ -5,8 +5,9 @@
 * Thebe is loaded by the theme even where it is switched off: it names a content network in every page and declares its
   constants twice, which is an error in the browser. Jupyter Book loads every script of the static folder on every page;
   plotly has millions of bytes, and pages with plots name it where they draw.
-* The text of all pages is in one script, from which the search quotes. A page that is opened from a disk may not fetch
-  another, so the search would list titles alone there (`book/static/search-excerpts.js`).
+* The words of all pages, without their code, are in one script, by which the search quotes and ranks them. A page that
+  is opened from a disk may not fetch another, so the search would list titles alone there
+  (`book/static/search-excerpts.js`).
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def _unasked(script: Any) -> bool:
 
 
 def _without(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    if page == "search":
+        app.add_js_file(Path(NAME).name, priority=100)
     context["script_files"] = [script for script in context["script_files"] if not _unasked(script)]
 
 
@@ -66,7 +69,13 @@ def _write(app: Any, error: Exception | None) -> None:
         (Path(app.outdir) / NAME).write_text(script, encoding="utf-8")
 
 
+def _is_code(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Element) and "cell_input" in node.get("classes", [])
+
+
 def text_of(doctree: nodes.document) -> str:
-    """Return the words of a page, without HTML that stands in it as it is."""
-    words = (node.astext() for node in doctree.findall(nodes.Text) if not isinstance(node.parent, nodes.raw))
+    """Return the words of a page, without HTML that stands in it as it is and without the code of its cells."""
+    code = {id(node) for cell in doctree.findall(_is_code) for node in cell.findall(nodes.Text)}
+    shown = (node for node in doctree.findall(nodes.Text) if not isinstance(node.parent, nodes.raw))
+    words = (node.astext() for node in shown if id(node) not in code)
     return " ".join(" ".join(words).split())

@@ -1,15 +1,18 @@
 """Tables of a chapter: numbered in order, captioned, with their values as CSV, folded where asked."""
 
 import csv
+import zipfile
 from urllib.parse import unquote
 
 import nbformat
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from cassbook.book import layout, notebooks
+from cassbook.book import layout, notebooks, publication
+from cassbook.book.evidence import describe
+from cassbook.ingest.folder import open_run
 
 
 def shown(frame, label=""):
@@ -112,3 +115,55 @@ def test_every_table_of_the_book_has_a_caption(path):
     ]
     assert not bare
     assert all(cell.metadata[layout.KEY]["caption"] for cell in cells if layout.KEY in cell.metadata)
+
+
+def test_the_strip_of_evidence_stands_last_and_leads_to_the_data(tmp_path):
+    strip = describe(["quick-2.1.20", "switches-2.1.20"])._repr_html_()
+    cells = [
+        new_markdown_cell("# Words\n"),
+        new_code_cell("describe()", outputs=[new_output("execute_result", {"text/html": strip, "text/plain": "..."})]),
+        new_markdown_cell("## More\n"),
+    ]
+    executed = tmp_path / "words.ipynb"
+    nbformat.write(new_notebook(cells=cells), executed)
+    offered = layout.stage(executed, tmp_path / "page.ipynb")
+    assert offered == ["quick-2.1.20", "switches-2.1.20"]
+    staged = nbformat.read(tmp_path / "page.ipynb", as_version=4).cells
+    assert staged[1].outputs == []
+    assert "<code>quick-2.1.20</code>" in staged[2].source
+    assert 'href="#evidence"' in staged[2].source
+    assert staged[3].source == "## More\n"
+    assert '<div id="evidence">' in staged[4].source
+    soup = BeautifulSoup(staged[5].source, "html.parser")
+    links = [link["href"] for link in soup.select(".evidence a[download]")]
+    assert links == [f"../../_static/records/{name}.zip" for name in offered]
+
+
+def test_captions_link_the_function_that_computes_what_they_stand_at(by_level):
+    cells = [
+        new_code_cell("from cassbook.book.chapters import failures, failures_figures\nprint(1)"),
+        new_code_cell(
+            "failures.by_version(runs, lambda run: failures.noticed_shown(failures.noticed(run)))",
+            outputs=shown(by_level), metadata={"table": {"caption": "What?"}},
+        ),
+        new_code_cell("failures_figures.trade_off(x)", metadata={"mystnb": {"figure": {"caption": "Which?"}}}),
+        new_code_cell("other.thing(x)", metadata={"mystnb": {"figure": {"caption": "Whose?"}}}),
+    ]  # fmt: skip
+    layout._name_functions(cells)
+    layout.caption(cells, "x")
+    page = "../../book/library/chapters.html#cassbook.book.chapters"
+    (link,) = BeautifulSoup(cells[1].outputs[0].data["text/html"], "html.parser").select("figcaption a:not([download])")
+    assert (link.text, link["href"]) == ("noticed()", f"{page}.failures.noticed")
+    assert f'href="{page}.failures_figures.trade_off"' in cells[2].metadata["mystnb"]["figure"]["caption"]
+    assert cells[3].metadata["mystnb"]["figure"]["caption"] == "Whose?"
+
+
+def test_data_of_a_record_are_its_manifest_and_tables(tmp_path):
+    publication.offer_data(["quick-2.1.20", "quick-2.1.20", "faults-5.0.9"], tmp_path / "records")
+    assert sorted(path.name for path in (tmp_path / "records").iterdir()) == ["faults-5.0.9.zip", "quick-2.1.20.zip"]
+    with zipfile.ZipFile(tmp_path / "records" / "quick-2.1.20.zip") as packed:
+        names = packed.namelist()
+        cells = pd.read_csv(packed.open("quick-2.1.20/cells.csv"))
+    assert "quick-2.1.20/manifest.json" in names
+    assert {name.rpartition(".")[2] for name in names} == {"json", "csv"}
+    assert len(cells) == len(open_run("quick-2.1.20").cells)

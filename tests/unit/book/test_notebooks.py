@@ -38,7 +38,7 @@ def test_begins_with_a_sentence_and_parameters_that_are_checked(path):
 def test_begins_in_short_with_what_to_know_first_and_what_to_read_next(path):
     short = nbformat.read(path, as_version=4).cells[1].source
     assert short.startswith("**In short.** ")
-    assert re.search(r"\n\n\*Know first:\* .+\. \*Next:\* .*\{doc\}`.+`\.$", short)
+    assert re.search(r"\n\n\*Prerequisites:\* .+\. \*Next:\* .*\{doc\}`.+`\.$", short)
 
 
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)

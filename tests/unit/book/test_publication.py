@@ -1,7 +1,9 @@
 """What every page says of the book: version, day and licences; buttons only where a repository is named."""
 
+import itertools
 import re
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -21,7 +23,20 @@ def test_the_footer_names_version_day_and_licences():
     assert "CC BY 4.0" in text
 
 
-def test_without_an_address_no_button_shows():
+@pytest.fixture
+def remote(monkeypatch):
+    """Let Git fetch from another address."""
+
+    def put(address):
+        monkeypatch.setattr(
+            publication.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=f"{address}\n" if address else "")
+        )
+
+    return put
+
+
+def test_without_an_address_no_button_shows(remote):
+    remote("")
     config = yaml.safe_load(configuration(CONFIG))
     assert config["html"]["extra_footer"] == footer()
     assert "repository" not in config
@@ -35,7 +50,35 @@ def test_with_an_address_pages_lead_to_it(tmp_path):
     config = yaml.safe_load(configuration(tmp_path / "_config.yml"))
     assert config["repository"]["url"] == address
     assert config["html"]["use_repository_button"]
+    assert config["html"]["use_edit_page_button"]
     assert config["launch_buttons"]["binderhub_url"].startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("fetched", "address"),
+    [
+        ("https://github.com/someone/cassbook.git", "https://github.com/someone/cassbook"),
+        ("https://codeberg.org/someone/cassbook", "https://codeberg.org/someone/cassbook"),
+        ("https://token@github.com/someone/cassbook.git", ""),
+        ("https://git.internal.example/someone/cassbook.git", ""),
+        ("git@github.com:someone/cassbook.git", ""),
+        ("/srv/git/cassbook", ""),
+        ("", ""),
+    ],
+)
+def test_only_a_public_address_that_git_fetches_from_counts(remote, fetched, address):
+    remote(fetched)
+    assert publication.repository(CONFIG) == address
+    said = publication.with_address(f"Type `make`.{publication.ADDRESS}", address)
+    assert said == (f"Type `make`. The project is at <{address}>." if address else "Type `make`.")
+
+
+def test_the_plan_is_one_page_with_one_title():
+    text = publication.plan_page((project_root() / "data" / "PLAN.md").read_text(encoding="utf-8"))
+    levels = [len(line.split()[0]) for line in text.splitlines() if re.match(r"#+ ", line)]
+    assert levels.count(1) == 1
+    assert levels[0] == 1
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
 
 
 @pytest.mark.parametrize("name", ["CITATION.cff", "book/bibliography.md"])

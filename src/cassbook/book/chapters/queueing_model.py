@@ -18,12 +18,12 @@ from cassbook.queueing.network import CPU_CLASSES
 
 #: What is at a class of the paper's Table 1.
 _CLASSES = {
-    "read-local": "coordinator has the row: parse, and look",
-    "read-remote": "coordinator has it not: parse",
-    "read-remote-ID": "at a replica that was asked by another node",
+    "read-local": "coordinator has the row: parse and look up",
+    "read-remote": "coordinator does not have it: parse",
+    "read-remote-ID": "at a replica, asked by another node",
     "read-local-end": "after the join, where the coordinator has the row",
-    "read-remote-end": "after the join, where it has not",
-    "read-remote-return": "an answer that comes back to the join",
+    "read-remote-end": "after the join, where it does not",
+    "read-remote-return": "an answer returning to the join",
 }
 
 

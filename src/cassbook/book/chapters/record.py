@@ -139,6 +139,11 @@ def _measured(df: pd.DataFrame, escaped: pd.DataFrame) -> dict[str, pd.Series]:
     return {"measured here": escaped["measured"] + by, "by that": pd.Series(list(words), df.index)}
 
 
+def _below(texts: pd.Series) -> pd.Series:
+    """What stands below a cell's first line; nothing where there is no text."""
+    return ("<small>" + texts + "</small>").where(texts != "", "")
+
+
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:
     """Return the sentences of a paper with one verdict, as `table`; says so where there is none."""
     chosen = [f for f in findings if f.verdict == verdict and f.kind == "text"]
@@ -146,22 +151,27 @@ def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = T
 
 
 def scorecard(findings: Sequence[Finding]) -> HTML:
-    """Build the whole ledger as a table to search, sort and filter in the browser; works without a network."""
+    """Build the whole ledger as a table to search, sort and filter in the browser; works without a network.
+
+    What belongs to a figure stands below it in its cell, so that a row is seen whole: notes and the place under the
+    claim's words, the reading and what it rests on under the recomputed number.
+    """
     df = frame(findings)
     escaped = df.map(lambda cell: html.escape(str(cell)))
+    rests = escaped["rests_on"] + ": " + df["rests_verdict"].map(VERDICT_WORDS).fillna("")
+    measured = _measured(df, escaped)
     columns = {
         "paper": df["paper"].map(PAPER_NAMES),
-        "verdict": df["verdict"].map(VERDICT_WORDS),
+        "verdict": df["verdict"].map(VERDICT_WORDS) + _below(df["finding"].map(FINDING_WORDS)),
+        "verdicts": df["verdict"].map(VERDICT_WORDS),
         "finding": df["finding"].map(FINDING_WORDS),
         "kind": df["kind"],
-        **escaped[["location", "quote", "printed", "asked", "recomputed", "note"]].rename(
-            columns={"location": "where", "quote": "words"}
-        ),
-        "claim": _linked(df),
-        "rests on": (escaped["rests_on"] + ": " + df["rests_verdict"].map(VERDICT_WORDS).fillna("")).where(
-            df["rests_on"] != "", ""
-        ),
-    } | _measured(df, escaped)
+        "claim": escaped["quote"] + _below(escaped["location"] + ", " + _linked(df)) + _below(escaped["note"]),
+        "printed": escaped["printed"],
+        "recomputed": escaped["recomputed"]
+        + _below(escaped["asked"])
+        + _below(("rests on " + rests).where(df["rests_on"] != "", "")),
+    } | ({"measured here": measured["measured here"] + _below(measured["by that"])} if measured else {})
     return HTML(
         itables.to_html_datatable(
             pd.DataFrame(columns),
@@ -171,7 +181,8 @@ def scorecard(findings: Sequence[Finding]) -> HTML:
             maxBytes=0,
             classes="display compact claims",
             layout={"top1": "searchPanes", "topStart": "pageLength", "topEnd": "search"},
-            searchPanes={"layout": "columns-4", "cascadePanes": True, "columns": [0, 1, 2, 3], "initCollapsed": False},
+            searchPanes={"layout": "columns-4", "cascadePanes": True, "columns": [0, 2, 3, 4], "initCollapsed": True},
+            columnDefs=[{"visible": False, "targets": [2, 3, 4]}],  # to filter by
             lengthMenu=[10, 25, 100, 1000],
             pageLength=25,
             display_logo_when_loading=False,

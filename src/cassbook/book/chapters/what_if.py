@@ -139,7 +139,7 @@ def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
             panel.plot(jobs, table[f"{name}_model"], color=colour, label=f"{version}, model")
             jobs_axis(panel, jobs)
         panel.axhline(1, color="grey", linewidth=0.8)
-        panel.set(xlabel="jobs", ylabel=f"{title}, three asked over two")
+        panel.set(xlabel="jobs", ylabel=f"{title}, three asked / two")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2 * len(tables))
     return done(figure)
 
