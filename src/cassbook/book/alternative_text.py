@@ -45,6 +45,9 @@ def describe(figure: Figure) -> str:
 
 
 def _panel(axes: Axes) -> str:
+    if not axes.axison:  # a diagram, whose lines are no series
+        words = dict.fromkeys(_plain(text.get_text()) for text in axes.texts if text.get_text())
+        return f"{_plain(axes.get_title()) or 'A diagram'}: {', '.join(words)}."
     what = " over ".join(label for label in (axes.get_ylabel(), _over(axes)) if label)
     head = ": ".join(part for part in (axes.get_title(), what) if part) or "Values"
     series = list(_series(axes))

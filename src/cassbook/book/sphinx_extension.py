@@ -5,6 +5,7 @@
 * Thebe is loaded by the theme even where it is switched off: it names a content network in every page and declares its
   constants twice, which is an error in the browser. Jupyter Book loads every script of the static folder on every page;
   plotly has millions of bytes, and pages with plots name it where they draw.
+* A picture that a page takes from a chapter has its words there as alternative text, not the name of its file.
 * The words of all pages, without their code, are in one script, by which the search quotes and ranks them. A page that
   is opened from a disk may not fetch another, so the search would list titles alone there
   (`book/static/search-excerpts.js`).
@@ -13,6 +14,9 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", _begin)
     app.connect("html-page-context", _without, priority=900)
     app.connect("html-page-context", _keep)
+    app.connect("doctree-resolved", _put_words)
     app.connect("build-finished", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -48,6 +53,27 @@ def _without(app: Any, page: str, template: str, context: dict[str, Any], doctre
     if page == "search":
         app.add_js_file(Path(NAME).name, priority=100)
     context["script_files"] = [script for script in context["script_files"] if not _unasked(script)]
+
+
+def _put_words(app: Any, doctree: nodes.document, page: str) -> None:
+    for picture in doctree.findall(nodes.image):
+        words = "" if picture.get("alt") else _pictures_in_words(app.srcdir).get(Path(picture["uri"]).stem, "")
+        if words:
+            picture["alt"] = words
+
+
+@cache
+def _pictures_in_words(source: str) -> dict[str, str]:
+    """Plain text of each picture in chapters, by the name of the file that it is written to."""
+    found = {}
+    for chapter in Path(source).glob("notebooks/analyse/*.ipynb"):
+        for cell in json.loads(chapter.read_text(encoding="utf-8"))["cells"]:
+            for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+                for kind, text in data.items():
+                    if kind.endswith("image/png"):  # also of what is glued
+                        name = sha256(b64decode("".join(text))).hexdigest()
+                        found[name] = "".join(data.get(kind.replace("image/png", "text/plain"), ""))
+    return found
 
 
 def _kept(app: Any, page: str) -> Path:

@@ -39,6 +39,17 @@ def test_bars_and_points():
     assert "2 points between 0.25 and 0.5" in describe(done(figure))
 
 
+def test_a_diagram_is_described_by_its_words():
+    figure, axes = panels(1, 1)
+    axes[0, 0].plot([0, 1], [-0.25, 0.25])
+    for place, word in enumerate(("client", "node 1", "node 1", "node 2")):
+        axes[0, 0].text(place, 0, word)
+    axes[0, 0].axis("off")
+    assert describe(done(figure)) == "A diagram: client, node 1, node 2."
+    axes[0, 0].set_title("local")
+    assert describe(figure) == "local: client, node 1, node 2."
+
+
 def test_an_empty_figure_says_so():
     figure = plt.figure()
     plt.close(figure)

@@ -122,7 +122,7 @@ def implied_shown(table: pd.DataFrame) -> pd.DataFrame:
 def relay_shown() -> pd.DataFrame:
     """Return `bench_results.relay_accuracy` in words."""
     titles = {
-        "asked_ms": "asked, ms",
+        "asked_ms": "requested, ms",
         "median_ms": "median",
         "p95_ms": "95 %",
         "p99_ms": "99 %",

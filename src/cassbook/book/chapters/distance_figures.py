@@ -101,7 +101,7 @@ def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
         panel.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panel.xaxis.set_minor_formatter(NullFormatter())
-    axes[0, 0].set_ylabel("the model's, ms")
+    axes[0, 0].set_ylabel("predicted latency, ms")
     handles = [Line2D([], [], color=palette.SCENARIOS[name], label=name) for name in "bcd"]
     handles += [Line2D([], [], color="black", marker=m, linestyle="", label=level) for level, m in markers.items()]
     axes[0, 0].legend(handles=handles, fontsize=8)

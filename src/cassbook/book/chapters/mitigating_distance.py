@@ -155,8 +155,8 @@ def pages(results: Results) -> pd.DataFrame:
 def pages_shown(results: Results) -> pd.DataFrame:
     """Return `pages` in words."""
     columns = {
-        "direct_ms": ("direct, ms", text), "proxy_ms": ("by the proxy, ms", text),
-        "ratio": ("direct by proxy", ratio_text),
+        "direct_ms": ("direct, ms", text), "proxy_ms": ("through the proxy, ms", text),
+        "ratio": ("direct / proxy", ratio_text),
     }  # fmt: skip
     return titled(pages(results), columns).rename_axis("rows a page")
 

@@ -136,7 +136,7 @@ def _measured(df: pd.DataFrame, escaped: pd.DataFrame) -> dict[str, pd.Series]:
         return {}
     by = ("<br><small>" + escaped["measured_by"] + "</small>").where(df["measured"] != "", "")
     words = map(measured_words, df["measured_verdict"], df["measured_price"])
-    return {"measured here": escaped["measured"] + by, "by that": pd.Series(list(words), df.index)}
+    return {"measured here": escaped["measured"] + by, "verdict here": pd.Series(list(words), df.index)}
 
 
 def _below(texts: pd.Series) -> pd.Series:
@@ -147,7 +147,7 @@ def _below(texts: pd.Series) -> pd.Series:
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:
     """Return the sentences of a paper with one verdict, as `table`; says so where there is none."""
     chosen = [f for f in findings if f.verdict == verdict and f.kind == "text"]
-    return table(chosen, notes) if chosen else HTML("<p>No sentence.</p>")
+    return table(chosen, notes) if chosen else HTML("<p>No such claim.</p>")
 
 
 def scorecard(findings: Sequence[Finding]) -> HTML:

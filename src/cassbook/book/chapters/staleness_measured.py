@@ -58,9 +58,9 @@ def conditions_shown(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
     """Return `conditions` in words."""
     table = conditions(runs)
     columns: dict[str, tuple[str, Format]] = {
-        "replicas": ("replicas", ""), "starts": ("starts", ""), "weak_reads": ("weak reads", ","),
+        "replicas": ("replicas", ""), "starts": ("cluster starts", ""), "weak_reads": ("weak reads", ","),
         "strong_reads": ("strong reads", ","),
-        "strong": ("stale ones of these", lambda stale: f"{stale.yes} (at most {stale.high:.2%})"),
+        "strong": ("of these stale", lambda stale: f"{stale.yes} (at most {stale.high:.2%})"),
         "writes_unknown": ("writes unknown", ""), "reads_lost": ("reads lost", ""), "hints": ("hints", ""),
     }  # fmt: skip
     return titled(table.assign(strong_reads=table["strong"].map(lambda stale: stale.of)), columns)
@@ -150,7 +150,7 @@ def errors(run: StalenessRun) -> pd.DataFrame:
     """Return `prediction_errors.by_panel` in words, in per cent: index (setup, load, setting)."""
     table = prediction_errors.by_panel(run)
     shown = pd.DataFrame({
-        "P(0), %": 100 * table["p0"], "reads are worth, %": 100 * table["noise"],
+        "P(0), %": 100 * table["p0"], "sampling error, %": 100 * table["noise"],
         **{
             f"{name}, %": 100 * table[name]
             for name in (prediction_errors.WHOLE, prediction_errors.ASKED, prediction_errors.FIRST)
@@ -187,7 +187,7 @@ def tracing_parts(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
     rows = {version: {f"{part:g}": 100 * rmse for part, rmse in prediction_errors.by_part(run).items()}
             for version, run in runs.items()}  # fmt: skip
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra").round(1)
-    return table.rename_axis("part of tracing's cost taken off", axis="columns")
+    return table.rename_axis("share of tracing's cost subtracted", axis="columns")
 
 
 def ways_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
