@@ -37,8 +37,8 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
     """Return `switch_losses` in words."""
     columns: dict[str, tuple[str, Format]] = {
         "missable": ("what can be missed", lambda what: ", ".join(what) or "nothing"),
-        "naive": ("by the paper's switch", missed), "worst_ms": ("at worst after, ms", ".0f"),
-        "safe": ("by the safe one", missed), "takes_s": ("it takes, s", ".1f"),
+        "naive": ("missed after the paper's", missed), "worst_ms": ("oldest missed write, ms", ".0f"),
+        "safe": ("missed after the safe one", missed), "takes_s": ("safe one takes, s", ".1f"),
     }  # fmt: skip
     return titled(switch_losses(switches), columns)
 
@@ -233,7 +233,7 @@ def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
     """Return `sweeps` in words."""
     formats = {"sweeps": "", "mean_s": ".0f", "min_s": ".0f", "max_s": ".0f", "slower_percent": ".0f"}
     words = formatted(sweeps(rides), formats)
-    words.insert(2, "seconds, least to most", words.pop("min_s") + " to " + words.pop("max_s"))
+    words.insert(2, "seconds, range", words.pop("min_s") + " to " + words.pop("max_s"))
     return words.rename(columns={"mean_s": "seconds, mean", "slower_percent": "others are slower by, %"})
 
 

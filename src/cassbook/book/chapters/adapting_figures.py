@@ -38,7 +38,7 @@ def violations(switches: pd.DataFrame) -> Figure:
         panel.axvline(0, color="grey", linewidth=0.8)
         title = "the paper's switch" if how == "naive" else "the safe one"
         panel.set(
-            title=title, xlabel="time since the switch was asked for, s", ylim=(len(pairs) - 0.5, -0.5), xlim=(-3, 6)
+            title=title, xlabel="time since the switch was requested, s", ylim=(len(pairs) - 0.5, -0.5), xlim=(-3, 6)
         )
     axes[0, 0].set_yticks(range(len(pairs)), [f"{now} to {then}" for now, then in pairs])
     return done(figure)
@@ -88,8 +88,8 @@ def paying(by_map: Mapping[str, pd.DataFrame]) -> Figure:
         panel.plot(table.index, table[FREE], "--", color=colour, linewidth=1.0, label=f"{label}: switches cost nothing")
     panel.axhline(1, color="grey", linewidth=0.8)
     panel.set(
-        xscale="log", xlabel="how long a load stays as it is, in sweeps",
-        ylabel="mean latency by that of\nthe best fixed setting",
+        xscale="log", xlabel="duration of a load, in sweeps",
+        ylabel="mean latency / that of\nthe best fixed setting",
     )  # fmt: skip
     panel.legend(fontsize=8)
     return done(figure)

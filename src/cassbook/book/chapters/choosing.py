@@ -373,5 +373,5 @@ def parts_of_mixes(sources: Sequence[Source]) -> Figure:
         panel.axhline(1, color="grey", linewidth=0.8)
         panel.set_yscale("log", base=2)
         panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        panel.set(title=label, xlabel="", ylabel="latency, times the same alone")
+        panel.set(title=label, xlabel="", ylabel="latency / the same alone")
     return done(figure)

@@ -12,7 +12,7 @@ from cassbook.core.consistency import setting
 from cassbook.core.units import PERCENT
 from cassbook.deployment import availability as availabilities
 from cassbook.records.faults import OPERATIONS, FaultRun
-from cassbook.shown.tables import Format, formatted, titled
+from cassbook.shown.tables import Format, titled
 
 _REPLICAS = 3
 _MINUTES_A_YEAR = 365.25 * 24 * 60
@@ -109,5 +109,13 @@ def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.Da
 
 
 def minutes_per_year_shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `minutes_per_year` in words, to two digits."""
-    return formatted(table, ",.2g")
+    """Return `minutes_per_year` in words: seconds to days, to two digits."""
+    return table.map(_in_words)
+
+
+def _in_words(minutes: float) -> str:
+    for unit, each in (("days", 24 * 60), ("h", 60), ("min", 1)):
+        if minutes >= each:
+            return f"{float(f'{minutes / each:.2g}'):g} {unit}"
+    seconds = 60 * minutes
+    return f"{seconds:.2g} s" if seconds >= 0.1 else "under 0.1 s"  # noqa: PLR2004

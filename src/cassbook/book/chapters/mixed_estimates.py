@@ -89,7 +89,7 @@ def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
         panel.set_xlabel("threads")
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
-    setting_legend(figure, "setting with the least estimated latency")
+    setting_legend(figure, "setting with the lowest estimated latency")
     return done(figure)
 
 

@@ -171,7 +171,7 @@ def scorecard(findings: Sequence[Finding]) -> HTML:
         "recomputed": escaped["recomputed"]
         + _below(escaped["asked"])
         + _below(("rests on " + rests).where(df["rests_on"] != "", "")),
-    } | ({"measured here": measured["measured here"] + _below(measured["by that"])} if measured else {})
+    } | ({"measured here": measured["measured here"] + _below(measured["verdict here"])} if measured else {})
     return HTML(
         itables.to_html_datatable(
             pd.DataFrame(columns),
