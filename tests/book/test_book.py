@@ -208,10 +208,10 @@ def test_every_picture_has_words(html):
     assert not wordless
 
 
-def test_parameters_are_out_of_sight_and_code_is_folded(html):
+def test_of_a_chapters_code_one_cell_is_shown(html):
     text = (html / CHAPTER).read_text()
     assert "set by the build, so that no cache" not in text
-    assert text.count('class="cell_input') == text.count("hide above-input")
+    assert text.count('class="cell_input') == 1
 
 
 def test_the_book_is_small_enough_to_be_sent(html):

@@ -1,6 +1,7 @@
-"""Lay out an executed chapter to be rendered: code folded, parameters hidden, pictures in words, tables captioned.
+"""Lay out an executed chapter to be rendered: pictures in words, tables captioned, one cell of code to try.
 
-What a reader downloads from the page is this copy, with all its cells.
+The code of all other cells is plumbing: it stands in the notebook that the page offers, and captions link the functions
+that it calls.
 
 Each table gets a number, a caption, plain headings and its values as CSV. A notebook names what its table answers in
 the cell's metadata, as it does for a figure:
@@ -38,7 +39,9 @@ _WHOSE = (
     "Numbers, tables and figures are computed from what was given; the sentences around them, and the versions "
     "that they name, were written about the defaults."
 )
-_FOLDED, _OUT_OF_SIGHT = "hide-input", "remove-cell"
+_WITHOUT_CODE, _OUT_OF_SIGHT = "remove-input", "remove-cell"
+#: Tag of the cell whose code a page shows: short, on the shipped tables, to be changed by a reader.
+READER = "reader"
 _PICTURE = "image/"
 KEY = "table"
 #: As many as stand between two paragraphs without parting them.
@@ -64,8 +67,9 @@ def stage(executed: Path, page: Path) -> list[str]:
     for cell in content.cells:
         if cell.cell_type == "code":
             tags = list(cell.metadata.get("tags", []))
-            wanted = _OUT_OF_SIGHT if _PARAMETERS & set(tags) else _FOLDED
-            cell.metadata["tags"] = [*tags, *([wanted] if wanted not in tags else [])]
+            shown_code = [] if READER in tags else [_WITHOUT_CODE]
+            hidden = [_OUT_OF_SIGHT] if _PARAMETERS & set(tags) else shown_code
+            cell.metadata["tags"] = [*(tag for tag in tags if tag != "hide-input"), *hidden]
             if text := _in_words(cell):
                 shown = cell.metadata.setdefault("mystnb", {})
                 shown["image"] = {"alt": text, **shown.get("image", {})}

@@ -67,18 +67,20 @@ def executed(tmp_path):
             outputs=[nbformat.v4.new_output("display_data", {"image/png": "aGk=", "text/plain": "ONE from 1 to 2."})],
         ),
         nbformat.v4.new_markdown_cell("Words."),
+        nbformat.v4.new_code_cell("pd.read_csv(table)", metadata={"tags": ["reader"]}),
     ]
     path = tmp_path / "executed.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
     return path
 
 
-def test_code_is_folded_parameters_are_hidden_and_pictures_have_words(executed, tmp_path):
+def test_code_is_left_out_but_for_the_readers_and_pictures_have_words(executed, tmp_path):
     stage(executed, tmp_path / "page.ipynb")
-    first, second, third, words = nbformat.read(tmp_path / "page.ipynb", as_version=4).cells
+    first, second, third, words, readers = nbformat.read(tmp_path / "page.ipynb", as_version=4).cells
     assert "remove-cell" in first.metadata["tags"]
     assert "remove-cell" in second.metadata["tags"]
-    assert third.metadata["tags"] == ["full-width", "hide-input"]
+    assert third.metadata["tags"] == ["full-width", "remove-input"]
+    assert readers.metadata["tags"] == ["reader"]
     assert third.metadata["mystnb"] == {"figure": {"caption": "What?"}, "image": {"alt": "ONE from 1 to 2."}}
     assert [cell.source for cell in (first, second, third, words)] == ["x = 1", "x = 2", "draw()", "Words."]
 

@@ -7,6 +7,7 @@ import papermill
 import pytest
 
 from cassbook.book import build, execution, notebooks
+from cassbook.book.layout import READER
 from cassbook.book.outputs import IGNORED
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
@@ -55,6 +56,19 @@ def test_uses_each_parameter_that_it_declares(path):
             ways += [r"chapter\.(runs|sources)\b"] if name in {"recorded", "today", "fresh"} else []
             ways += [r"chapter\.pair\b"] if name in {"recorded", "today"} else []
             assert re.search("|".join(ways), used), name
+
+
+@pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
+def test_shows_one_cell_that_a_reader_can_change(path):
+    """It works on a shipped table with pandas or a public function, and needs none of the page's plumbing."""
+    (cell,) = [cell for cell in code_cells(path) if READER in tags(cell)]
+    lines = [line for line in cell.source.splitlines() if line.strip()]
+    assert 4 <= len(lines) <= 16
+    assert "cassbook.book" not in cell.source
+    assert "chapter." not in cell.source
+    assert re.search(r"^(?:import|from) ", cell.source)
+    assert "data/records/" in cell.source or "data/published/" in cell.source or "cassbook" in cell.source
+    assert cell.outputs
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda p: p.stem)

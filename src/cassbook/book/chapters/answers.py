@@ -37,6 +37,8 @@ _SIDES = {"READ": "read", "WRITE": "write"}
 ALWAYS = "always*"
 #: What the probe's reads and writes between regions are called: it reads each version that it wrote.
 _FAR = {"read": "a read after its write", "write": "a write"}
+#: What the front page says, of `values`.
+_HEADLINE = ("safe_read_mean", "safe_write_mean", "rate_per_s", "rate_today_p50")
 #: What ONE costs, in multiples of what ONE costs.
 _BASE = Estimate(1.0, 1.0, 1.0)
 
@@ -224,33 +226,23 @@ def evidence(source: Source, probed: StalenessRun, failing: FaultRun) -> dict[st
     }
 
 
-def five(quoted: Mapping[str, object], source: Source) -> HTML:
-    """Return the front page's five answers, a sentence or two each, from `values` of the same run and record."""
-    assert source.run is not None  # noqa: S101 - only runs have levels that alternate
-    said = (
-        "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its price is one in capacity: in a closed loop "
-        "that keeps the cluster busy, its reads take {safe_read_mean} times as long as at ONE on average and its "
-        "writes {safe_write_mean} times, so that the same threads complete as many times fewer. "
-        "While one node of three was dead, {safe_dead} went unanswered on {dead_version}.",
-        "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which in the same closed loop takes "
-        "{most_mean} times 2R-2W's mean and {most_p99} times its 99th percentile, and {most_stops}: "
-        "{most_dead} then went unanswered.",
-        "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged by another "
-        "node where replicas are side by side, and {far_fresh} % in three regions.",
-        "<b>In three regions</b> a read that follows its write takes {far_safe_read} ms with 2R-2W and "
-        "{far_weak_read} ms at ONE (medians of {far_starts} cluster starts, with their range).",
-        "<b>Is strong strong?</b> While all is well, yes: of {overlapping_reads} reads whose quorums overlap the "
-        "writes', {overlapping_stale} were stale (at most {overlapping_most} %). Among failing nodes {failing_stale} "
-        "of {failing_reads} were, {failing_clock} of them with a clock off.",
+def headline(quoted: Mapping[str, str]) -> HTML:
+    """Return the front page's sentences, from `values` of the same run: what QUORUM costs in capacity and in waiting.
+
+    Points alone; the page of answers has them with their intervals.
+    """
+    point = {name: quoted[name].partition(" [")[0] for name in _HEADLINE}
+    return HTML(
+        "<p><b>QUORUM costs a cluster far more capacity than it costs requests time.</b> Kept busy, three nodes "
+        "complete {safe_read_mean} times as many reads at ONE as at QUORUM, and {safe_write_mean} times as many "
+        "writes. At {rate_per_s} requests per second, much less than they carry, the median response at QUORUM takes "
+        "{rate_today_p50} times as long as at ONE.</p>".format(**point)
     )
-    items = "".join(f"<li>{sentence.format(**quoted)}</li>" for sentence in said)
-    head = f"Five answers, with Cassandra {source.run.manifest['engine']} and 95 % intervals:"
-    return HTML(f"<p>{head}</p><ol>{items}</ol>")
 
 
 def values(
     steps: pd.DataFrame, chosen: pd.DataFrame, source: Source, probed: StalenessRun, failing: FaultRun
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return what the prose quotes of `ladder`, `choices` and the records behind them, with intervals or ranges."""
     safe, weak = (dict(steps.loc[name]) for name in (SAFE, "1R-1W"))
     half_ms = (steps["far_read_ms"] + steps["far_write_ms"]).map(lambda ms: float(np.median(ms / 2)))

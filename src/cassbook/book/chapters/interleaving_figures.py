@@ -82,7 +82,7 @@ def since_change(table: pd.DataFrame) -> Figure:
         if row == len(asked) - 1:
             panel.set_xlabel("s since the change")
         if column == 0:
-            panel.set_ylabel("by settled latency")
+            panel.set_ylabel("latency / settled latency")
     begun = [level for level in _COLOURS if level in set(table["level"])]
     handles = [Line2D([], [], color=_COLOURS[level], linewidth=0.8, label=level) for level in begun]
     handles.append(Line2D([], [], color=palette.BLACK, linewidth=1.8, label="median"))
@@ -100,7 +100,7 @@ def same(table: pd.DataFrame) -> Figure:
     """
     figure, axes = panels(1, 2, width=4.8)
     ordered = table.sort_values("ratio", ignore_index=True)
-    for covers, colour, label in ((True, palette.SERIES[0], "holds 1"), (False, palette.SERIES[1], "leaves out 1")):
+    for covers, colour, label in ((True, palette.SERIES[0], "contains 1"), (False, palette.SERIES[1], "excludes 1")):
         rows = ordered[ordered["covers"] == covers]
         axes[0, 0].vlines(rows.index, rows["low"], rows["high"], color=colour, linewidth=0.8, label=label)
     axes[0, 0].plot(ordered.index, ordered["ratio"], ".", color="black", markersize=2)

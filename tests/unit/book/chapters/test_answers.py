@@ -13,7 +13,6 @@ from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run
 from cassbook.records import fault_costs, open_record
 from cassbook.records.faults import FaultRun
-from cassbook.records.strong_reads import among_failures
 
 RUN, PROBED, FAILING = "standard-2.1.20", "stale-three-2.1.20", "faults-2.1.20"
 
@@ -100,17 +99,13 @@ def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(source, steps, m
     assert quoted["overlapping_stale"] == 0
 
 
-def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mixes, failing):
+def test_the_front_page_begins_with_at_most_five_numbers(source, steps, mixes, failing):
     quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
-    text = answers.five(quoted, source).data
-    assert text.count("<li>") == 5
-    assert text.startswith("<p>Five answers, with Cassandra 2.1.20")
-    assert "{" not in text
-    assert text.count("[") >= 8
-    assert re.search(r"a read that follows its write takes \d+ \[\d+, \d+\] ms with 2R-2W", text)
-    assert "in a closed loop that keeps the cluster busy" in text
-    found = among_failures(failing)
-    assert f"{found.stale:,} of {found.reads:,} were, {found.stale_by_clock:,} of them with a clock off" in text
+    text = re.sub(r"<[^>]+>", "", answers.headline(quoted).data)
+    numbers = re.findall(r"\d[\d.,]*", text)
+    assert len(numbers) <= 5
+    assert quoted["safe_read_mean"].startswith(f"{numbers[0]} [")
+    assert "[" not in text
 
 
 def test_three_regions_are_quoted_by_a_median_that_a_cluster_start_had_and_by_their_range(
