@@ -116,7 +116,7 @@ def test_tables_tell_of_it(run):
     assert (errors["throughput", queueing_calibrated.SIX_WHOLE] > 5).all()
     quoted = queueing_calibrated.values(run, "blind_")
     assert quoted["blind_throughput_within_10"] == "9 of 9"
-    assert queueing_calibrated.six_values(run)["throughput_six"] > quoted["blind_throughput_worst"]
+    assert queueing_calibrated.throughput_six(run) > quoted["blind_throughput_worst"]
     worth = queueing_calibrated.mechanisms(runs)["throughput, %"]["mean"]
     assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]
     assert queueing_calibrated.protocol(runs)["calibration_starts"] == 3

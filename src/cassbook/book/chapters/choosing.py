@@ -111,13 +111,13 @@ def hot_and_even_shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
-    """Return what prose quotes of `hot_and_even`: hot_all, even_all, hot_2r_2w, ..., of all mixes together."""
-    words = {}
-    for setting in table.index.unique("setting"):
-        for column in table.columns:
-            name = f"{column.partition(' ')[0]}_{setting}".lower().replace("-", "_")
-            words[name] = f"{table[column][setting, 'all'].value:+.1f}"
-    return words
+    """Return what prose quotes of `hot_and_even`, of all mixes together."""
+    quoted = {"hot_all": ("hot rows", "all"), "even_all": ("even", "all"), "even_1r_3w": ("even", "1R-3W")}
+    return {
+        name: f"{table[column][setting, 'all'].value:+.1f}"
+        for name, (column, setting) in quoted.items()
+        if (setting, "all") in table.index
+    }
 
 
 def regrets(source: Source) -> pd.DataFrame:
@@ -135,14 +135,17 @@ def regrets_shown(table: pd.DataFrame) -> pd.DataFrame:
     return titled(table, _REGRETS)
 
 
-#: Policies that the chapter's prose quotes.
+#: Policies that the chapter's prose quotes, and columns of `regrets_shown`.
 _QUOTED = {
-    "line": "estimate: linear",
-    "four": "estimate: order 4",
-    "always": "always 1R-3W",
-    "quorum": "always 2R-2W",
-    "rule": policies.RULE,
-    "others": policies.OTHER_STARTS,
+    "line_regret": ("estimate: linear", "mean regret, %"),
+    "line_right": ("estimate: linear", "best chosen"),
+    "four_regret": ("estimate: order 4", "mean regret, %"),
+    "always_regret": ("always 1R-3W", "mean regret, %"),
+    "quorum_regret": ("always 2R-2W", "mean regret, %"),
+    "rule_regret": (policies.RULE, "mean regret, %"),
+    "rule_right": (policies.RULE, "best chosen"),
+    "rule_worst": (policies.RULE, "worst, %"),
+    "others_right": (policies.OTHER_STARTS, "best chosen"),
 }
 
 
@@ -167,19 +170,13 @@ _REGRETS: dict[str, tuple[str, Format]] = {
 
 
 def regret_figures(source: Source) -> dict[str, str]:
-    """Return the regret, and how often the best was chosen, of the policies that prose quotes."""
+    """Return what the prose quotes of `regrets_shown`, without intervals."""
     table = regrets_shown(regrets(source))
-    quoted = {}
-    for name, policy in _QUOTED.items():
-        if policy not in table.index:  # of one cluster start
-            continue
-        regret = str(table.loc[policy, "mean regret, %"])
-        quoted[f"{name}_regret"] = regret.partition(" ")[0]
-        if name in {"line", "others", "rule"}:
-            quoted[f"{name}_right"] = str(table.loc[policy, "best chosen"])
-        if name == "rule":
-            quoted[f"{name}_worst"] = str(table.loc[policy, "worst, %"])
-    return quoted
+    return {
+        name: str(table.loc[policy, column]).partition(" [")[0]
+        for name, (policy, column) in _QUOTED.items()
+        if policy in table.index  # of one cluster start some are not
+    }
 
 
 def wider(source: Source) -> pd.DataFrame:

@@ -131,7 +131,8 @@ def bias_values(bias: pd.DataFrame, source: Source) -> dict[str, str]:
     if (source.label, "mean_percent") not in bias:
         raise LackingError(f"{source.label} has no deviations")
     mean = bias[source.label, "mean_percent"].dropna()
-    return {f"bias_{setting}".replace("-", "").lower(): f"{percent:+.1f}" for setting, percent in mean.items()}
+    quoted = {"bias_2r2w": "2R-2W", "bias_3r1w": "3R-1W"}
+    return {name: f"{mean[setting]:+.1f}" for name, setting in quoted.items() if setting in mean}
 
 
 def order_values(source: Source) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -312,23 +311,25 @@ def noticed_shown(notices: pd.DataFrame) -> pd.DataFrame:
 
 
 def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict[str, str]:
-    """Return what prose quotes of `noticed_shown` of the first fault of a kind: driver_down, nodes_up, named as by
-    `quoted`.
+    """Return what prose quotes of `noticed_shown` of the first fault of a kind: driver_down, driver_up, nodes_down,
+    named as by `quoted`.
 
     Each with its unit; `UNNOTICED` where it was not noticed while it lasted.
     """
-    who = {"driver": "the driver", "nodes": "the other nodes"}
-    heads = {"down": "marked down after, s", "up": "marked up again after, s"}
+    wanted = {
+        "driver_down": ("the driver", "marked down after, s"), "driver_up": ("the driver", "marked up again after, s"),
+        "nodes_down": ("the other nodes", "marked down after, s"),
+    }  # fmt: skip
     found = {}
     for suffix, run in pair.items():
         notices = _or_none(noticed, run, setup)
         table = None if notices is None else noticed_shown(notices)
-        for (short, long), (state, head) in product(who.items(), heads.items()):
+        for name, (who, head) in wanted.items():
             if table is None:
-                found[f"{short}_{state}_{suffix}"] = NOT_RECORDED
+                found[f"{name}_{suffix}"] = NOT_RECORDED
                 continue
-            seconds = table.loc[[of == (fault, long) for of in table.index], head]
-            found[f"{short}_{state}_{suffix}"] = f"{seconds.iloc[0]} s" if len(seconds) else UNNOTICED
+            seconds = table.loc[[of == (fault, who) for of in table.index], head]
+            found[f"{name}_{suffix}"] = f"{seconds.iloc[0]} s" if len(seconds) else UNNOTICED
     return found
 
 

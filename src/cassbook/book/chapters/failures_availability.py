@@ -116,6 +116,7 @@ def minutes_per_year_shown(table: pd.DataFrame) -> pd.DataFrame:
 def _in_words(minutes: float) -> str:
     for unit, each in (("days", 24 * 60), ("h", 60), ("min", 1)):
         if minutes >= each:
-            return f"{float(f'{minutes / each:.2g}'):g} {unit}"
+            number = f"{float(f'{minutes / each:.2g}'):g}"
+            return f"{number} {unit}" if number != "1" else f"1 {unit.removesuffix('s')}"
     seconds = 60 * minutes
     return f"{seconds:.2g} s" if seconds >= 0.1 else "under 0.1 s"  # noqa: PLR2004

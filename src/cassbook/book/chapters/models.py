@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -34,7 +33,6 @@ _MEANINGS: dict[str, tuple[str, Format]] = {
     "demand_us": ("demand D, us", ".1f"), "delay_us": ("delay Z, us", ".0f"), "capacity_per_s": ("1/D, 1/s", ".0f"),
     "most_per_s": ("most measured, 1/s", ".0f"), "contention": ("sigma", ".4f"), "coherency": ("kappa", ".1e"),
 }  # fmt: skip
-_QUOTED = ("linear", "order2", "order4", "usl")
 
 
 def points(source: Source) -> pd.DataFrame:
@@ -103,9 +101,10 @@ def standings_shown(sources: Sequence[Source]) -> pd.DataFrame:
     return pd.DataFrame(shown)
 
 
-def median_error(source: Source, model: str, where: str) -> float:
-    """Return the median over series of a model's mean absolute error, in percent; `where` is 'between' or 'beyond'."""
-    return float(model_selection.standing(judged(source))[f"{where}_percent"][model])
+def median_errors(source: Source, *names: str) -> dict[str, float]:
+    """Return medians over series of a model's mean absolute error, in percent, by names such as 'usl_beyond'."""
+    standing = model_selection.standing(judged(source))
+    return {name: float(standing[f"{where}_percent"][model]) for name in names for model, where in [name.split("_")]}
 
 
 def meanings(sources: Sequence[Source]) -> pd.DataFrame:
@@ -146,18 +145,14 @@ def summary(source: Source) -> dict[str, float | int]:
     -------
     dict
         r2_line: least R² of a straight line. aicc_four: series whose AICc prefers the fourth order among polynomials.
-        And `<model>_<where>`: median error of a model between and beyond, in percent.
     """
     known = judged(source).dropna(subset="aicc")
     known = known[known["model"].isin(POLYNOMIALS)]
     chosen = known.loc[known.groupby(model_selection.SERIES)["aicc"].idxmin(), "model"]
-    quoted: dict[str, float | int] = {
+    return {
         "r2_line": float(_of(source, "linear")["r_squared"].min()),
         "aicc_four": int((chosen == "order4").sum()),
     }
-    for model, where in product(_QUOTED, ("between", "beyond")):
-        quoted[f"{model}_{where}"] = median_error(source, model, where)
-    return quoted
 
 
 def repeats(source: Source) -> dict[str, float | int]:

@@ -51,7 +51,7 @@ def protocol(runs: Runs) -> dict[str, object]:
     -------
     dict
         version, later (the first and the last); calibration_starts, repetitions, seconds, cores; and, of
-        `repeatability`, cell_noise, known, floor.
+        `repeatability`, cell_noise, floor.
     """
     first, repeated = next(iter(runs.values())).results.manifest, repeatability(runs.values())
     versions = list(runs)
@@ -59,7 +59,7 @@ def protocol(runs: Runs) -> dict[str, object]:
         "version": versions[0], "later": versions[-1], "calibration_starts": first["starts"],
         "repetitions": first["numbers"]["repetitions"],
         "seconds": first["numbers"]["steady_s"], "cores": first["machine"]["cores"],
-        "cell_noise": repeated["noise"], "known": repeated["known"], "floor": repeated["floor"],
+        "cell_noise": repeated["noise"], "floor": repeated["floor"],
     }  # fmt: skip
 
 
@@ -169,9 +169,9 @@ def estimators_values(runs: Runs) -> dict[str, object]:
     -------
     dict
         burnt: CPU over response time of a read at ONE, alone; many: its CPU alone over that with the most jobs; traced:
-        phases of a write at ALL over its response time; alone, beyond: slowdown, and percent less; crowding_read,
-        crowding_update: exponents; six_update: what a write costs on six nodes over four; write_all_cpu and
-        later_write_all_cpu (of the last record): CPU of a write at ALL over that at ONE with the most jobs.
+        phases of a write at ALL over its response time; alone, beyond: slowdown, and percent less; six_update: what a
+        write costs on six nodes over four; later_write_all_cpu (of the last record): CPU of a write at ALL over that at
+        ONE with the most jobs.
     """
     run = next(iter(runs.values()))
     means = run.cells.query(f"{_USUAL} and not ask_all").groupby(["operation", "level", "jobs"]).mean(numeric_only=True)
@@ -180,7 +180,6 @@ def estimators_values(runs: Runs) -> dict[str, object]:
     phases = run.results.table("phases").query("operation == 'UPDATE' and level == 'ALL'")
     traced_us = _traced_us(Question("UPDATE", "ALL", *_CLUSTER), phases.mean(numeric_only=True).to_frame().T).item()
     fits = run.calibrated()
-    crowding = {name: _crowding(run, name).value for name in fits[0].crowding}
     return {
         "burnt": cpu_us["READ", "ONE", 1] / US_PER_MS / ms["READ", "ONE", 1],
         "many": cpu_us["READ", "ONE", 1] / cpu_us["READ", "ONE", most],
@@ -188,22 +187,16 @@ def estimators_values(runs: Runs) -> dict[str, object]:
         "alone": float(np.mean([fit.slowdown[0] for fit in fits])),
         "beyond": PERCENT * (1 - float(np.mean([fit.slowdown[-1] for fit in fits]))),
         "beyond_at": KNOTS[-1],
-        **_write_all_cpu(runs),
-        **{f"crowding_{name.lower()}": exponent for name, exponent in crowding.items()},
-        "six_update": (6 / FITTED_NODES) ** crowding["UPDATE"],
+        "later_write_all_cpu": _write_all_cpu(list(runs.values())[-1]),
+        "six_update": (6 / FITTED_NODES) ** _crowding(run, "UPDATE").value,
     }
 
 
-def _write_all_cpu(runs: Runs) -> dict[str, float]:
-    """CPU time of a write at ALL over that of one at ONE with the most jobs: of the first record, and of the last."""
-    found = {}
-    for prefix, run in zip(("", "later_"), (next(iter(runs.values())), list(runs.values())[-1]), strict=True):
-        cells = run.cells.query(
-            f"{_USUAL} and not ask_all and operation == 'UPDATE' and jobs == {run.cells['jobs'].max()}"
-        )
-        cpu_us = (cells["node_cpu_us"] + cells["client_cpu_us"]).groupby(cells["level"]).mean()
-        found[f"{prefix}write_all_cpu"] = float(cpu_us["ALL"] / cpu_us["ONE"])
-    return found
+def _write_all_cpu(run: CalibrationRun) -> float:
+    """CPU time of a write at ALL over that of one at ONE with the most jobs."""
+    cells = run.cells.query(f"{_USUAL} and not ask_all and operation == 'UPDATE' and jobs == {run.cells['jobs'].max()}")
+    cpu_us = (cells["node_cpu_us"] + cells["client_cpu_us"]).groupby(cells["level"]).mean()
+    return float(cpu_us["ALL"] / cpu_us["ONE"])
 
 
 def _traced_us(question: Question, phases: pd.DataFrame) -> pd.Series:
@@ -314,9 +307,6 @@ def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str
     } | {f"{prefix}cells": worth["cells", "in the interval"]}
 
 
-def six_values(run: CalibrationRun, prefix: str = "") -> dict[str, float]:
-    """Return the mean errors of throughput and response time, percent, on six nodes where nothing of them is in the
-    estimate.
-    """
-    table = errors({"": run})
-    return {f"{prefix}{what}_six": float(table[what][SIX_WHOLE].mean()) for what in ("throughput", "response")}
+def throughput_six(run: CalibrationRun) -> float:
+    """Return the mean error of throughput, percent, on six nodes where nothing of them is in the estimate."""
+    return float(errors({"": run})["throughput"][SIX_WHOLE].mean())

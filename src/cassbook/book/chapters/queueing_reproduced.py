@@ -115,16 +115,16 @@ def quorums_values(table: pd.DataFrame) -> dict[str, object]:
 
 
 def response_values(table: pd.DataFrame) -> dict[str, object]:
-    """Return how straight response time rises with jobs at each level: the part of its variance that a line
-    explains.
+    """Return how straight response time rises with jobs at ONE (the part of its variance that a line explains), and
+    how busy nodes are.
     """
-    quoted: dict[str, object] = {}
-    for level, group in table.groupby("level"):
-        y = np.array([estimate.value for estimate in group["response_ms"]])
-        quoted[f"straight_{str(level).lower()}"] = float(np.corrcoef(group["jobs"], y)[0, 1] ** 2)
-    at = table[table["jobs"] == JOBS].set_index("level")["node_cpu"]
-    quoted |= {f"cpu_{str(name).lower()}": PERCENT * busy.value for name, busy in at.items()}
-    return quoted
+    one = table[table["level"] == "ONE"]
+    response_ms = [estimate.value for estimate in one["response_ms"]]
+    busy = table[table["jobs"] == JOBS].set_index("level")["node_cpu"]
+    return {
+        "straight_one": float(np.corrcoef(one["jobs"], response_ms)[0, 1] ** 2),
+        "cpu_one": PERCENT * busy["ONE"].value, "cpu_all": PERCENT * busy["ALL"].value,
+    }  # fmt: skip
 
 
 def scylla_values(needs: Mapping[str, float]) -> dict[str, object]:

@@ -24,7 +24,6 @@ from cassbook.shown.tables import Format, titled
 TITLES = {"parts_off": "parts: off, %", "mixes_off": "mixes: off, %", "above": "mix above its parts, %"}
 #: Ways of choosing a setting that the chapter compares, besides fixed ones and rules of thumb.
 NETWORK, WEIGHTED = "the network", "the calibration's pure cells, weighted"
-_QUOTED = {"network": NETWORK, "weighted": WEIGHTED, "others": policies.OTHER_STARTS, "rule": policies.RULE}
 
 
 def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame) -> dict[str, object]:
@@ -40,26 +39,26 @@ def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame
         "above_low": above.low, "above_high": above.high,
         "above_predicted": PERCENT * float((rows["predicted_ms"] / rows["parts_ms"] - 1).abs().max()),
         "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],
-    } | {f"{name}_regret": regret["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
+        "network_regret": network["regret"].value, "rule_regret": regret["regret"][policies.RULE].value,
+    }  # fmt: skip
 
 
 def pays_values(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> dict[str, object]:
-    """Return what asking all three gains of throughput, percent: of all numbers of jobs together, and by the model.
+    """Return what asking all three gains of throughput, percent, of all numbers of jobs together.
 
     `table` is of `calibration.asking_all`.
 
     Returns
     -------
     dict
-        gain, gain_low, gain_high (95 % over cluster starts), model_least, model_most; within: numbers of jobs whose
-        interval holds what the model says, of how many.
+        gain, gain_low, gain_high (95 % over cluster starts); within: numbers of jobs whose interval holds what the
+        model says, of how many.
     """
     gain = gain_of_asking_all(run, QUORUM_READ)
-    model = table["throughput_model"]
-    within = [ratio.low <= predicted <= ratio.high for ratio, predicted in zip(table["throughput"], model, strict=True)]
-    percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
-               "model_least": model.min(), "model_most": model.max()}  # fmt: skip
-    percents = {name: PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
+    pairs = zip(table["throughput"], table["throughput_model"], strict=True)
+    within = [ratio.low <= predicted <= ratio.high for ratio, predicted in pairs]
+    ratios = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high}
+    percents = {name: PERCENT * (ratio - 1) for name, ratio in ratios.items()}
     return {prefix + name: value for name, value in percents.items()} | {
         f"{prefix}within": f"{sum(within)} of {len(within)}"
     }
@@ -115,7 +114,7 @@ def what_if_values(table: pd.DataFrame, jobs: int = 64) -> dict[str, object]:
     per_s = table["per_s"].map(lambda estimate: estimate.value)
     first = per_s["as measured"]
     names = {
-        "processors": "four processors", "nodes": "six nodes on the same machine", "replicas": "two replicas",
+        "processors": "four processors", "nodes": "six nodes on the same machine",
         "asked": "all replicas asked", "disks": "disks that take 8 ms a look",
     }  # fmt: skip
     return {"jobs": jobs} | {f"by_{short}": per_s[name] / first for short, name in names.items()}

@@ -52,7 +52,7 @@ def test_hot_rows_are_held_against_even_ones():
     hot, even = (source(made_runs.run(noise=0.005, excess=excess)) for excess in ({"3R-1W": 0.25}, {}))
     table = choosing.hot_and_even(hot, even)
     assert [table[name]["3R-1W", "all"].value for name in ("hot rows", "even")] == pytest.approx([25, 0], abs=1)
-    assert choosing.hot_and_even_words(table)["hot_3r_1w"] == f"{table['hot rows']['3R-1W', 'all'].value:+.1f}"
+    assert choosing.hot_and_even_words(table)["even_1r_3w"] == f"{table['even']['1R-3W', 'all'].value:+.1f}"
     assert choosing.hot_and_even_shown(table).index.tolist()[-1] == ("all", "all")
 
 

@@ -101,9 +101,9 @@ def test_the_model_says_for_how_long_each_level_is_gone():
     whole = table.iloc[:, 2]
     assert whole["EACH_QUORUM"] > whole["QUORUM"] > whole["ONE"]
     assert failures_availability.minutes_per_year_shown(table)["one data centre of 3"]["QUORUM"] == "7 h"
-    words = pd.DataFrame({"x": [1e-5, 0.02, 5.04, 419.0, 24_500.0]})
+    words = pd.DataFrame({"x": [1e-5, 0.02, 5.04, 419.0, 1440.0, 24_500.0]})
     shown = failures_availability.minutes_per_year_shown(words)["x"].to_list()
-    assert shown == ["under 0.1 s", "1.2 s", "5 min", "7 h", "17 days"]
+    assert shown == ["under 0.1 s", "1.2 s", "5 min", "7 h", "1 day", "17 days"]
 
 
 def test_an_overview_has_a_line_per_schedule_and_setting(run):
