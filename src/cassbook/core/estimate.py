@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from cassbook.core.types import Floats
 
+#: Chance that an interval does not hold the truth, where no other is asked for.
+ERROR = 0.05
 #: Of fewer observations no interval is given: with two, Student's t is 12.7 standard errors wide and says nothing.
 FEWEST = 3
 #: Farther off, a figure counts as not determined.
@@ -183,28 +185,28 @@ class Estimate:
                 for name, x in bounds.items()}  # fmt: skip
 
 
-def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    """Return 95 % binomial bounds of shares (Clopper and Pearson 1934), element by element.
+def binomial_bounds(share: ArrayLike, n: ArrayLike, error: float = ERROR) -> tuple[Floats, Floats]:
+    """Return binomial bounds of shares (Clopper and Pearson 1934), element by element.
 
     `share`: 0 to 1. `n`: observations behind each; need not be whole, as where they are not independent and count for
-    less.
+    less. `error`: the chance that a bound or the other is wrong.
     """
     from scipy.special import betaincinv  # noqa: PLC0415 - as in `student_half_width`
 
     share, n = np.asarray(share, dtype=float), np.asarray(n, dtype=float)
     yes, no = share * n, (1 - share) * n
-    low = np.where(yes <= 0, 0.0, betaincinv(np.maximum(yes, _NONE), no + 1, 0.025))
-    high = np.where(no <= 0, 1.0, betaincinv(yes + 1, np.maximum(no, _NONE), 0.975))
+    low = np.where(yes <= 0, 0.0, betaincinv(np.maximum(yes, _NONE), no + 1, error / 2))
+    high = np.where(no <= 0, 1.0, betaincinv(yes + 1, np.maximum(no, _NONE), 1 - error / 2))
     return low, high
 
 
 @cache
-def student_half_width(freedom: int) -> float:
-    """Half the width of a 95 % interval in standard errors; asked thousands of times, for few degrees of freedom.
+def student_half_width(freedom: int, error: float = ERROR) -> float:
+    """Half the width of an interval in standard errors; asked thousands of times, for few degrees of freedom.
 
     By what `scipy.stats.t` calls itself: all of the project's processes import this module, relays and clients that
     have no intervals among them, and `scipy.stats` takes a second.
     """
     from scipy.special import stdtrit  # noqa: PLC0415 - see above
 
-    return float(stdtrit(freedom, 0.975))
+    return float(stdtrit(freedom, 1 - error / 2))

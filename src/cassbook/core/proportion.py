@@ -16,12 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cassbook.core.estimate import FEWEST, Estimate, binomial_bounds, student_half_width
+from cassbook.core.estimate import ERROR, FEWEST, Estimate, binomial_bounds, student_half_width
 from cassbook.core.units import PERCENT
 
 #: So many more digits a share may get, so that it does not look like none or all.
 _MORE_DIGITS = 4
-_CONFIDENT = 0.975
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +146,10 @@ def _worth(residuals: np.ndarray, share: float, total: float) -> float:
     return min(total, alike) * (normal / student_half_width(groups - 1)) ** 2
 
 
-def reads_to_show(target: float, yes: int = 0) -> int:
-    """Return how many independent observations, with `yes` among them, bound a share by a target (95 %).
+def reads_to_show(target: float, yes: int = 0, error: float = ERROR) -> int:
+    """Return how many independent observations, with `yes` among them, bound a share by a target.
+
+    `error`: the chance that this bound or the one from below is wrong.
 
     By the bound of a Poisson count, which for small shares is that of Clopper and Pearson and never smaller.
 
@@ -158,7 +159,7 @@ def reads_to_show(target: float, yes: int = 0) -> int:
 
     if not 0 < target < 1:
         raise ValueError(f"{target} is no share between 0 and 1")
-    return int(np.ceil(float(gammaincinv(yes + 1, _CONFIDENT)) / target))
+    return int(np.ceil(float(gammaincinv(yes + 1, 1 - error / 2)) / target))
 
 
 def _decimals(value: float) -> int:

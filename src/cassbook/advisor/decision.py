@@ -1,0 +1,351 @@
+"""Which setting for a service: each limit held against each setting, one error shared by all of them, and a winner.
+
+A limit passes or fails by a whole interval. All intervals of one decision together miss the truth with a chance of
+`ERROR` at most (Bonferroni), so that a screen of twenty verdicts is as reliable as a single one. What is left is not
+known, and says what is lacking. A figure within a factor of `ZONE` of its limit may stay unknown for long: to decide
+it takes more cluster starts than it is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cassbook.core.consistency import replicas_waited_for
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import ERROR, FEWEST, Estimate, binomial_bounds, student_half_width
+from cassbook.core.proportion import reads_to_show
+from cassbook.core.words import counted
+from cassbook.latency.capacity import EMPTY, FAILED, NOT_CARRIED, UNSENT
+from cassbook.latency.open_loads import OUTSIDE, TOO_FEW
+
+if TYPE_CHECKING:
+    from cassbook.advisor.freshness import Freshness, Known
+    from cassbook.latency.open_loads import OpenAdvice, OpenChoice
+
+PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
+#: What a program gets: a setting was found, none meets the limits, or that is not known.
+FOUND, NONE, NOT_KNOWN = 0, 3, 4
+#: Within this factor of a limit a figure need not be decided.
+ZONE = 1.25
+#: The limits, in the order of a screen.
+RESPONSE, SURVIVE, STALE = "response", "survive", "stale"
+#: More cluster starts than anybody makes.
+_MOST_STARTS = 100
+_NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a service asks of a setting.
+
+    Attributes
+    ----------
+    bound_ms : float
+        The longest response time to keep, at the figure that the run is asked by.
+    survive : int
+        Dead replicas that reads and writes both have to survive.
+    stale : float, optional
+        The largest share of reads that may miss a write acknowledged `after_ms` before they began; without it none may,
+        and only settings whose quorums meet can win.
+    after_ms : float, optional
+
+    Raises
+    ------
+    InputError
+        For limits that are none, or of which half is missing.
+    """
+
+    bound_ms: float
+    survive: int = 1
+    stale: float | None = None
+    after_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.bound_ms > 0:
+            raise InputError(f"--bound-ms: {self.bound_ms:g} is not above 0; give the longest response time, in ms")
+        if (self.stale is None) != (self.after_ms is None):
+            lacking = "--after-ms, how long after its acknowledgement a write has to be seen" if (
+                self.after_ms is None) else "--stale, the largest share of stale reads"  # fmt: skip
+            raise InputError(f"--stale and --after-ms: go together; {lacking}, is missing")
+        if self.stale is not None and not 0 < self.stale <= 1:
+            raise InputError(f"--stale: {self.stale:g} is no share above 0, such as 1e-4; 1 allows any")
+        if self.after_ms is not None and not self.after_ms >= 0:
+            raise InputError(f"--after-ms: {self.after_ms:g} is no time after a write; give 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One limit held against one setting.
+
+    Attributes
+    ----------
+    verdict : str
+        PASS, FAIL or UNKNOWN.
+    figure : Estimate
+        With the bounds by which it is judged; NaN where nothing is known.
+    source : str
+        Where the figure is from.
+    lacking : str
+        What would decide it; empty where it is decided.
+    near : bool
+        Whether the figure is within `ZONE` of the limit.
+    """
+
+    verdict: str
+    figure: Estimate
+    source: str
+    lacking: str = ""
+    near: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting with what is known of it.
+
+    Attributes
+    ----------
+    choice : OpenChoice
+        What it does at the load.
+    held : mapping of str to Held
+        By limit.
+    dead : mapping of str to Estimate
+        The figure of the response time in ms with a replica dead, by whether that is `unnoticed` or `noticed`.
+    """
+
+    choice: OpenChoice
+    held: Mapping[str, Held]
+    dead: Mapping[str, Estimate] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """FAIL if a limit fails, PASS if all pass."""
+        verdicts = {held.verdict for held in self.held.values()}
+        return FAIL if FAIL in verdicts else UNKNOWN if UNKNOWN in verdicts else PASS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a run says to a service.
+
+    Attributes
+    ----------
+    advice : OpenAdvice
+        What all settings do at the load.
+    limits : Limits
+    options : tuple of Option
+        Those that meet all limits, the fastest first; then those that may; then the others.
+    error : float
+        Chance that an interval of one limit of one setting is wrong, of `ERROR` for the whole screen.
+    fresh_from : str
+        What staleness rests on; empty where no limit asks for it.
+    """
+
+    advice: OpenAdvice
+    limits: Limits
+    options: tuple[Option, ...]
+    error: float
+    fresh_from: str = ""
+
+    @property
+    def winner(self) -> Option | None:
+        """The fastest setting that meets all limits; None where none is known to."""
+        first = self.options[0]
+        return first if first.verdict == PASS else None
+
+    @property
+    def outcome(self) -> int:
+        """What a program gets: `FOUND`, `NONE` or `NOT_KNOWN`."""
+        if self.winner is not None:
+            return FOUND
+        return NONE if all(option.verdict == FAIL for option in self.options) else NOT_KNOWN
+
+    @property
+    def hurting(self) -> tuple[str, Option] | None:
+        """Where all settings fail: the limit that fewest settings meet, and the setting that comes nearest without it.
+
+        The nearest is the fastest of those that fail the fewest limits.
+        """
+        if self.outcome != NONE:
+            return None
+        names = list(self.options[0].held)
+        failed = {name: sum(option.held[name].verdict == FAIL for option in self.options) for name in names}
+        nearest = min(self.options, key=lambda option: sum(held.verdict == FAIL for held in option.held.values()))
+        most = max((name for name in names if nearest.held[name].verdict == FAIL), key=lambda name: failed[name])
+        return most, nearest
+
+
+def decide(
+    advice: OpenAdvice, limits: Limits, known: Known | None = None,
+    dead: Mapping[str, Mapping[str, Estimate]] | None = None,
+) -> Decision:  # fmt: skip
+    """Hold every limit against every setting at a load.
+
+    Parameters
+    ----------
+    advice : OpenAdvice
+        What all settings do there, weak ones too.
+    limits : Limits
+    known : Known, optional
+        What is known of staleness; needed where `limits` ask for it.
+    dead : mapping, optional
+        By a setting's levels, such as QUORUM/QUORUM: as `Option.dead`.
+
+    Raises
+    ------
+    InputError
+        For a load under which nothing is read although staleness is asked for.
+    """
+    if limits.stale is not None and advice.mix.read_share == 0:
+        raise InputError(f"--stale: {advice.mix.name} reads nothing, so nothing of it is stale; leave --stale out")
+    choices = (*advice.choices, *advice.weak)
+    judged = [choice for choice in choices if choice.survives_both >= limits.survive]
+    weak = sum(not choice.strong for choice in judged) if limits.stale is not None else 0
+    error = ERROR / max(1, len(judged) + weak)
+    options = []
+    for choice in choices:
+        held = {
+            RESPONSE: _response(choice, limits, error, f"measured, {advice.name}"),
+            SURVIVE: _survive(choice, limits),
+            STALE: _stale(choice, limits, error, known, advice.replicas),
+        }
+        levels = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
+        options.append(Option(choice, held, (dead or {}).get(levels, {})))
+    order = (PASS, UNKNOWN, FAIL)
+    options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.choice.response_us.value))
+    basis = known.basis if known is not None and limits.stale is not None else ""
+    return Decision(advice=advice, limits=limits, options=tuple(options), error=error, fresh_from=basis)
+
+
+def _response(choice: OpenChoice, limits: Limits, error: float, source: str) -> Held:
+    """Hold the response time at the load against its bound, by Student's t on logarithms over cluster starts."""
+    if not choice.known or choice.not_carried:
+        return _without_figure(choice, source)
+    starts, limit = len(choice.blocks), float(np.log(limits.bound_ms))
+    logs = np.log(np.array(choice.by_block_us) / 1e3)
+    middle = float(logs.mean())
+    near = bool(abs(middle - limit) <= np.log(ZONE))
+    if starts < FEWEST:
+        figure = Estimate(float(np.exp(middle)), np.nan, np.nan, starts)
+        return Held(UNKNOWN, figure, source, f"{FEWEST} cluster starts at least, of {starts}", near)
+    spread = float(logs.std(ddof=1))
+    half = student_half_width(starts - 1, error) * spread / np.sqrt(starts)
+    value, low, high = (float(np.exp(x)) for x in (middle, middle - half, middle + half))
+    figure = Estimate(value, low, high, starts)
+    if figure.low > limits.bound_ms or figure.high <= limits.bound_ms:
+        return Held(FAIL if figure.low > limits.bound_ms else PASS, figure, source, near=near)
+    needed = _starts_needed(spread, abs(middle - limit), error)
+    said = f"about {needed} cluster starts, of {starts}" if needed else f"it is too close to {limits.bound_ms:g} ms"
+    return Held(UNKNOWN, figure, source, said, near)
+
+
+def _without_figure(choice: OpenChoice, source: str) -> Held:
+    """Judge a setting that some cluster start has no figure of: it may not carry the load in any."""
+    starts = len(choice.blocks)
+    broken = sum(block.lacking in {NOT_CARRIED, UNSENT, FAILED, EMPTY} for block in choice.blocks)
+    if broken == starts:
+        return Held(FAIL, _NOTHING, source)
+    if broken:
+        some = f"{broken} of {counted(starts, 'cluster start')} did not carry the load"
+        return Held(UNKNOWN, _NOTHING, source, f"{some}: more would tell")
+    why = "more operations at this load" if TOO_FEW in choice.lacking else "a measurement at this load"
+    if OUTSIDE in choice.lacking and np.isfinite(choice.measured_per_s[0]):
+        why += ", not {:.0f} to {:.0f} a second".format(*choice.measured_per_s)
+    return Held(UNKNOWN, _NOTHING, source, why)
+
+
+def _starts_needed(spread: float, distance: float, error: float) -> int | None:
+    """Return how many cluster starts would tell a mean of logarithms from a limit; None where nobody makes so many."""
+    for starts in range(FEWEST, _MOST_STARTS + 1):
+        if student_half_width(starts - 1, error) * spread / np.sqrt(starts) < distance:
+            return starts
+    return None
+
+
+def _survive(choice: OpenChoice, limits: Limits) -> Held:
+    survives = float(choice.survives_both)
+    verdict = PASS if choice.survives_both >= limits.survive else FAIL
+    return Held(verdict, Estimate(survives, survives, survives), "arithmetic of replicas")
+
+
+def _stale(choice: OpenChoice, limits: Limits, error: float, known: Known | None, replicas: int) -> Held:
+    """Hold the share of stale reads against its limit, by what was counted at the waits around it."""
+    never = Estimate(0.0, 0.0, 0.0)
+    if choice.strong:
+        return Held(PASS, never, "the quorums meet; while all is well")
+    if limits.stale is None:
+        return Held(FAIL, _NOTHING, "quorums that need not meet", "")
+    if known is None:
+        return Held(UNKNOWN, _NOTHING, "", "a record of staleness (--fresh-run)")
+    pair = _waited_for(choice, replicas)
+    if pair is None or known.n != replicas or pair not in known.settings:
+        return Held(UNKNOWN, _NOTHING, "", f"a record of staleness that has {choice.setting.name}")
+    fresh = known.at(*pair, limits.after_ms or 0.0)
+    if not fresh.waits:
+        near = _is_near(fresh.stale.value, limits)
+        return Held(UNKNOWN, fresh.stale, "predicted from latencies", "a measurement; this is a prediction", near)
+    return _counted(fresh, limits, error)
+
+
+def _counted(fresh: Freshness, limits: Limits, error: float) -> Held:
+    """Judge by counts: by the wait before the limit's age for passing, by the one behind it for failing."""
+    limit = float(limits.stale or 0.0)
+    (_, before), (after, _) = (_bounds(wait, error) for wait in (fresh.waits[0], fresh.waits[-1]))
+    figure = Estimate(fresh.stale.value, after, before, fresh.stale.n)
+    source, near = "counted by the probe", _is_near(fresh.stale.value, limits)
+    if before <= limit:
+        return Held(PASS, figure, source, near=near)
+    if after > limit:
+        return Held(FAIL, figure, source, near=near)
+    counted_so_far = fresh.waits[0]
+    needed = reads_to_show(limit, int(counted_so_far.stale), error)
+    return Held(UNKNOWN, figure, source, f"about {needed:,} reads at this age, of {counted_so_far.reads:,}", near)
+
+
+def _bounds(wait: object, error: float) -> tuple[float, float]:
+    low, high = binomial_bounds(wait.stale / wait.reads, wait.worth, error)  # type: ignore[attr-defined]
+    return float(low), float(high)
+
+
+def _is_near(share: float, limits: Limits) -> bool:
+    return limits.stale is not None and bool(limits.stale / ZONE <= share <= limits.stale * ZONE)
+
+
+def _waited_for(choice: OpenChoice, replicas: int) -> tuple[int, int] | None:
+    """Return how many replicas reads and writes wait for; None for levels of one data centre among several."""
+    names = choice.setting.read_cl, choice.setting.write_cl
+    if any(name.startswith(("LOCAL_", "EACH_")) for name in names):
+        return None
+    reads, writes = (replicas_waited_for(name, replicas) for name in names)
+    return reads, writes
+
+
+def changes(
+    advices: Sequence[tuple[str, OpenAdvice]], decision: Decision, known: Known | None = None
+) -> list[tuple[str, Decision]]:
+    """Return what would change the answer: limits that are one step looser or tighter, and other loads.
+
+    `advices`: at other loads, with words for each. Kept are those decisions that name another winner, or none.
+    """
+    limits, found = decision.limits, []
+    steps = {
+        f"with {counted(limits.survive + 1, 'dead replica')} to survive": replace(limits, survive=limits.survive + 1),
+        f"with a bound of {limits.bound_ms / ZONE:.3g} ms": replace(limits, bound_ms=limits.bound_ms / ZONE),
+        f"with a bound of {limits.bound_ms * ZONE:.3g} ms": replace(limits, bound_ms=limits.bound_ms * ZONE),
+    }
+    if limits.survive:
+        fewer = f"with {counted(limits.survive - 1, 'dead replica')} to survive"
+        steps = {fewer: replace(limits, survive=limits.survive - 1)} | steps
+    if limits.stale is not None:
+        steps |= {"where no read may be stale": replace(limits, stale=None, after_ms=None)}
+    for words, other in steps.items():
+        found.append((words, decide(decision.advice, other, known)))
+    found += [(words, decide(advice, limits, known)) for words, advice in advices]
+    return [(words, other) for words, other in found if _name(other) != _name(decision)]
+
+
+def _name(decision: Decision) -> str:
+    return decision.winner.choice.setting.name if decision.winner else ""

@@ -1,0 +1,274 @@
+"""A decision as text and JSON: the winner, a row per setting, what would change it, and lines for a service."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.advisor.decision import (
+    FAIL,
+    FOUND,
+    NONE,
+    RESPONSE,
+    STALE,
+    SURVIVE,
+    UNKNOWN,
+    ZONE,
+    Decision,
+    Held,
+    Option,
+)
+from cassbook.core.estimate import ERROR, Estimate
+from cassbook.core.words import counted
+from cassbook.latency.capacity import AT_LEAST
+from cassbook.shown.capacities import number
+from cassbook.shown.dead_replicas import dead_replicas
+from cassbook.shown.tables import WIDTH, three_digits
+
+SCHEMA, VERSION = "cassbook-decision", 1
+_OUTCOMES = {FOUND: "found", NONE: "none meets the limits"}
+#: Where a column says nothing.
+_NOT_KNOWN = "unknown"
+
+
+def name_of(option: Option) -> str:
+    """Name a setting as people do, with the papers' code behind it where it has one."""
+    setting = option.choice.setting
+    levels = f"{setting.read_cl}/{setting.write_cl}"
+    return levels if setting.name == levels else f"{levels} ({setting.name})"
+
+
+def text(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> str:
+    """Return a decision as a terminal shows it."""
+    said = [*_first(decision), "", table(decision).to_string(), "", *_notes(decision), *_changes(decision, changes)]
+    if decision.winner is not None:
+        said += ["", *lines_for(decision.winner)]
+    return "\n".join(_wrapped(said))
+
+
+def _wrapped(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        if "\n" in line or len(line) <= WIDTH:
+            yield line
+        else:
+            yield from textwrap.wrap(line, WIDTH, subsequent_indent="    ")
+
+
+def _first(decision: Decision) -> Iterator[str]:
+    """Say which setting wins and why, or why none does."""
+    winner, by, limits = decision.winner, decision.advice.by, decision.limits
+    if winner is not None:
+        rivals = sum(option.verdict != FAIL for option in decision.options) - 1
+        others = f"; of {counted(rivals, 'other')} nothing faster is known to" if rivals else "; no other can"
+        figure = winner.held[RESPONSE].figure
+        yield (
+            f"{name_of(winner)} meets all limits: {by} {_ms(figure)} (at most {limits.bound_ms:g} ms), survives "
+            f"{dead_replicas(winner.choice.survives_both)}, {_fresh(winner, decision)}{others}"
+        )
+        return
+    hurting = decision.hurting
+    if hurting is not None:
+        limit, nearest = hurting
+        yield (
+            f"no setting meets the limits: {_LIMITS[limit]} hurts; {name_of(nearest)} comes nearest, with "
+            f"{by} {_ms(nearest.held[RESPONSE].figure)}, survives {dead_replicas(nearest.choice.survives_both)}, "
+            f"{_fresh(nearest, decision)}"
+        )
+        return
+    open_ones = [option for option in decision.options if option.verdict == UNKNOWN]
+    yield f"not known: {counted(len(open_ones), 'setting')} may meet the limits, and none is known to"
+    for option in open_ones:
+        lacking = "; ".join(f"{_LIMITS[limit]}: {held.lacking}" for limit, held in _open(option))
+        yield f"  {name_of(option)} lacks {lacking}"
+
+
+_LIMITS = {RESPONSE: "the bound on the response time", SURVIVE: "the dead replicas to survive", STALE: "staleness"}
+
+
+def _open(option: Option) -> list[tuple[str, Held]]:
+    return [(limit, held) for limit, held in option.held.items() if held.verdict == UNKNOWN]
+
+
+def _ms(figure: Estimate) -> str:
+    return "unknown" if np.isnan(figure.value) else f"{three_digits(figure.value)} ms"
+
+
+def _fresh(option: Option, decision: Decision) -> str:
+    held = option.held[STALE]
+    if option.choice.strong:
+        return "no read stale while all is well"
+    if decision.limits.stale is None or np.isnan(held.figure.value):
+        return "reads may be stale"
+    return f"at most {held.figure.high:.1g} of reads stale after {decision.limits.after_ms:g} ms"
+
+
+def table(decision: Decision) -> pd.DataFrame:
+    """Return the screen's table: a row per setting, what is known of it, and a verdict per limit."""
+    by, limits = decision.advice.by, decision.limits
+    rows = {}
+    for option in decision.options:
+        choice = option.choice
+        row = {
+            f"{by}, ms": _with_bounds(option.held[RESPONSE].figure, choice.not_carried > 0),
+            "highest rate/s": _capacity(option),
+            "headroom": _headroom(option),
+            "survive r/w": f"{choice.survives[0]}/{choice.survives[1]}",
+            f"dead, unnoticed: {by}, ms": _dead(option, "unnoticed"),
+            "noticed": _dead(option, "noticed"),
+        }
+        if limits.stale is not None:
+            row[f"stale after {limits.after_ms:g} ms"] = _stale(option)
+        row[f"<= {limits.bound_ms:g} ms"] = _verdict(option.held[RESPONSE])
+        row[f"survives {limits.survive}"] = _verdict(option.held[SURVIVE])
+        row["fresh" if limits.stale is None else f"stale <= {limits.stale:g}"] = _verdict(option.held[STALE])
+        rows[f"{choice.setting.read_cl}/{choice.setting.write_cl}"] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _with_bounds(figure: Estimate, not_carried: bool) -> str:
+    if np.isnan(figure.value):
+        return "not carried" if not_carried else _NOT_KNOWN
+    if np.isnan(figure.low):
+        return three_digits(figure.value)
+    return f"{three_digits(figure.value)} [{three_digits(figure.low)}, {three_digits(figure.high)}]"
+
+
+def _capacity(option: Option) -> str:
+    known = option.choice.capacity
+    if known is None or np.isnan(known.per_s.value):
+        return _NOT_KNOWN
+    return f"{'>= ' if known.verdict == AT_LEAST else ''}{known.per_s.value:.0f}"
+
+
+def _headroom(option: Option) -> str:
+    headroom, known = option.choice.headroom, option.choice.capacity
+    if np.isnan(headroom.value):
+        return _NOT_KNOWN
+    least = known is not None and known.verdict == AT_LEAST
+    return f"{'>= ' if least else ''}{headroom.value:.2f}"
+
+
+def _dead(option: Option, when: str) -> str:
+    figure = option.dead.get(when)
+    return _NOT_KNOWN if figure is None or np.isnan(figure.value) else three_digits(figure.value)
+
+
+def _stale(option: Option) -> str:
+    figure = option.held[STALE].figure
+    if option.choice.strong:
+        return "0, all well"
+    return _NOT_KNOWN if np.isnan(figure.value) else f"<= {figure.high:.1g}"
+
+
+def _verdict(held: Held) -> str:
+    return held.verdict + (" ~" if held.verdict == UNKNOWN and held.near else "")
+
+
+def _notes(decision: Decision) -> Iterator[str]:
+    advice, options = decision.advice, decision.options
+    yield (
+        f"{advice.name}, {advice.mix.name}, {_load(decision)}, {counted(advice.cluster_starts, 'cluster start')}; all "
+        f"verdicts together are wrong with a chance of {ERROR:.0%} at most (each interval {1 - decision.error:.2%})"
+    )
+    if any(held.near for option in options for _, held in _open(option)):
+        yield f"~  within a factor of {ZONE:g} of the limit: more of the same hardly decides it"
+    for option in options:
+        if option.verdict == UNKNOWN and decision.winner is not None:
+            lacking = "; ".join(f"{_LIMITS[limit]}: {held.lacking}" for limit, held in _open(option))
+            yield f"{name_of(option)} is not known, for {lacking}"
+    if decision.fresh_from:
+        yield f"staleness: {decision.fresh_from}"
+    if not any(option.dead for option in options):
+        yield "with a replica dead: not measured in this run"
+
+
+def _load(decision: Decision) -> str:
+    advice = decision.advice
+    low, high = min(advice.rates_per_s), max(advice.rates_per_s)
+    rates = f"{low:.0f}" if round(low) == round(high) else f"{low:.0f} to {high:.0f}"
+    if advice.of_capacity is not None:
+        return f"{advice.of_capacity:g} of what the weakest setting carries ({rates} requests per second)"
+    return f"{rates} requests per second"
+
+
+def _changes(decision: Decision, changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
+    if changes:
+        yield "What would change the answer:"
+    for words, other in changes:
+        winner = other.winner
+        if winner is not None:
+            yield f"  {words}: {name_of(winner)}"
+        else:
+            yield f"  {words}: {'no setting' if other.outcome == NONE else 'not known'}"
+
+
+def lines_for(option: Option) -> list[str]:
+    """Return what to put into cqlsh and into drivers for a setting."""
+    read, write = option.choice.setting.read_cl, option.choice.setting.write_cl
+    same = read == write
+    return [
+        "In cqlsh:",
+        f"  CONSISTENCY {read}"
+        if same
+        else f"  CONSISTENCY {read}   -- before reads; CONSISTENCY {write} before writes",
+        "Python driver:",
+        "  from cassandra import ConsistencyLevel",
+        "  from cassandra.cluster import Cluster, ExecutionProfile",
+        "  Cluster(hosts, execution_profiles={",
+        f'      "reads": ExecutionProfile(consistency_level=ConsistencyLevel.{read}),',
+        f'      "writes": ExecutionProfile(consistency_level=ConsistencyLevel.{write})}})',
+        "Java driver, application.conf:",
+        f"  datastax-java-driver.profiles.reads.basic.request.consistency = {read}",
+        f"  datastax-java-driver.profiles.writes.basic.request.consistency = {write}",
+    ]
+
+
+def as_json(
+    decision: Decision, changes: Sequence[tuple[str, Decision]] = (), adviser: dict[str, Any] | None = None
+) -> str:
+    """Return a decision for programs; `adviser` is the file that the small adviser reads (see `map_file`)."""
+    advice, limits, winner = decision.advice, decision.limits, decision.winner
+    found = {
+        "schema": SCHEMA, "version": VERSION, "outcome": _OUTCOMES.get(decision.outcome, "not known"),
+        "exit_code": decision.outcome, "setting": None if winner is None else _levels(winner),
+        "run": advice.name, "workload": advice.mix.workload, "read_share": advice.mix.read_share,
+        "of_capacity": advice.of_capacity, "rates_per_s": [number(rate) for rate in advice.rates_per_s],
+        "replication": advice.replicas, "cluster_starts": advice.cluster_starts, "by": advice.by,
+        "limits": {"bound_ms": limits.bound_ms, "survive": limits.survive, "stale": limits.stale,
+                   "after_ms": limits.after_ms},
+        "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from,
+        "settings": [_row(option) for option in decision.options],
+        "changes": [
+            {"what": words, "outcome": _OUTCOMES.get(other.outcome, "not known"),
+             "setting": None if other.winner is None else _levels(other.winner)}
+            for words, other in changes
+        ],
+        "adviser": adviser,
+    }  # fmt: skip
+    return json.dumps(found, indent=2)
+
+
+def _levels(option: Option) -> dict[str, str]:
+    setting = option.choice.setting
+    return {"name": setting.name, "read_cl": setting.read_cl, "write_cl": setting.write_cl}
+
+
+def _row(option: Option) -> dict[str, Any]:
+    choice = option.choice
+    return {
+        **_levels(option), "verdict": option.verdict, "strong": choice.strong,
+        "survives": {"reads": choice.survives[0], "writes": choice.survives[1]},
+        "capacity_per_s": None if choice.capacity is None else number(choice.capacity.per_s.value),
+        "headroom": number(choice.headroom.value),
+        "limits": {
+            limit: {"verdict": held.verdict, "figure": held.figure.as_dict(), "source": held.source,
+                    "lacking": held.lacking, "within_zone": held.near}
+            for limit, held in option.held.items()
+        },
+        "dead_ms": {when: figure.as_dict() for when, figure in option.dead.items()},
+    }  # fmt: skip

@@ -1,0 +1,78 @@
+"""`cassbook decide` of a run: the answer in the first line, a row per setting, and what a program gets."""
+
+import json
+
+import pytest
+
+from tests.helpers import open_runs
+from tests.helpers.command import cassbook
+
+LOAD = ("--of-capacity", 0.4, "--reads", 0.5)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    rows = open_runs.open_cells(scales=(1.0, 1.1, 0.9, 1.05, 0.95))
+    return open_runs.write_run(tmp_path_factory.mktemp("runs") / "mine", rows)
+
+
+def decided(recorded, *arguments, code=0):
+    done = cassbook("decide", "--run", recorded, *arguments)
+    assert done.exit_code == code, done.output
+    return done.stdout
+
+
+def test_the_winner_stands_first_and_lines_for_the_service_last(recorded):
+    text = decided(recorded, *LOAD, "--bound-ms", 20)
+    assert text.startswith("QUORUM/QUORUM (2R-2W) meets all limits: p99 ")
+    first = " ".join(text.partition("\n\n")[0].split())
+    assert first.endswith("(at most 20 ms), survives 1 dead replica, no read stale while all is well; no other can")
+    rows = {line.split()[0]: line for line in text.splitlines() if "/" in line.split(" ")[0]}
+    assert rows["QUORUM/QUORUM"].split()[-3:] == ["PASS", "PASS", "PASS"]
+    assert rows["ONE/ALL"].split()[-3:] == ["PASS", "FAIL", "PASS"]
+    assert rows["ONE/ONE"].split()[-3:] == ["PASS", "PASS", "FAIL"]
+    assert "with a replica dead: not measured in this run" in text
+    assert "What would change the answer:" in text
+    assert "  CONSISTENCY QUORUM\n" in text
+    assert "datastax-java-driver.profiles.writes.basic.request.consistency = QUORUM" in text
+    assert max(map(len, text.splitlines())) < 140
+
+
+def test_none_names_what_hurts_and_has_an_exit_code_of_its_own(recorded):
+    text = decided(recorded, *LOAD, "--bound-ms", 0.5, code=3)
+    assert text.startswith("no setting meets the limits: the bound on the response time hurts; ")
+    assert "In cqlsh" not in text
+
+
+def test_what_is_not_known_names_what_is_lacking(recorded, tmp_path):
+    few = open_runs.write_run(tmp_path / "few", open_runs.open_cells(scales=(1.0, 1.1)))
+    text = decided(few, *LOAD, "--bound-ms", 20, code=4)
+    assert text.startswith("not known: 1 setting may meet the limits, and none is known to")
+    assert "3 cluster starts at least, of 2" in text
+
+
+def test_staleness_comes_from_our_record_of_the_release(recorded):
+    found = json.loads(decided(recorded, *LOAD, "--bound-ms", 20, "--stale", 1e-4, "--after-ms", 0, "--format", "json"))
+    assert (found["schema"], found["version"], found["outcome"]) == ("cassbook-decision", 1, "found")
+    assert found["setting"] == {"name": "2R-2W", "read_cl": "QUORUM", "write_cl": "QUORUM"}
+    assert found["staleness_from"].startswith("measured by the probe, Cassandra 5.0.9, near, with 100 threads")
+    (weak,) = [row for row in found["settings"] if row["name"] == "ONE/ONE"]
+    assert weak["limits"]["stale"]["verdict"] == "FAIL"
+    assert weak["limits"]["stale"]["figure"]["low"] > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*LOAD, "--bound-ms", 20, "--stale", 0.1), "--stale and --after-ms: go together"),
+        ((*LOAD, "--bound-ms", -1), "--bound-ms: -1 is not above 0"),
+        ((*LOAD, "--bound-ms", 20, "--fresh-run", "quick-2.1.20"), "--fresh-run: goes with --stale"),
+        (("--reads", 0.5, "--bound-ms", 20), "give --rate or --of-capacity"),
+        ((*LOAD, "--workload", "svc", "--bound-ms", 20), "--reads: the mix is a part of the workload"),
+        (("--of-capacity", 3, "--reads", 0.5, "--bound-ms", 20), "3 is outside what mine measured"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(recorded, arguments, said):
+    done = cassbook("decide", "--run", recorded, *arguments)
+    assert done.exit_code == 2
+    assert said in done.stderr
