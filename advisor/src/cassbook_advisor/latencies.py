@@ -22,6 +22,8 @@ from cassbook_advisor.window import Load
 
 #: What the files say of themselves; a later version adds to it or has another number.
 SCHEMA, VERSION = "cassbook-advisor", 1
+#: Of what `cassbook decide` writes, which has a map inside.
+DECISION = "cassbook-decision"
 #: What the load counts in: requests in flight, or requests that arrive in a second.
 IN_FLIGHT, RATE = "in flight", "rate"
 #: A file of longer ago is refused unless somebody says otherwise.
@@ -179,10 +181,13 @@ class Latencies:
 
     @classmethod
     def of_json(cls, content: Any, where: str = "map") -> Latencies:
-        """Take what a file holds; InputError as of `of_file`, each naming `where`."""
+        """Take what a file holds, a map or a decision; InputError as of `of_file`, each naming `where`."""
+        if isinstance(content, dict) and content.get("schema") == DECISION:
+            content = content.get("adviser")  # the map that it was made from
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             raise InputError(
-                f"{where}: is not of schema {SCHEMA!r}; write it with cassbook advise --run RUN --map --format json"
+                f"{where}: is not of schema {SCHEMA!r}; write it with cassbook advise --run RUN --map --format json, "
+                "or with cassbook decide --format json"
             )
         if content.get("version") != VERSION:
             raise InputError(

@@ -42,10 +42,11 @@ def decide(
     fastest setting that meets all of them wins. Exit code 0: one was found; 3: none meets the limits; 4: not known.
     """
     from cassbook.advisor import decision as decisions
+    from cassbook.advisor import map_file
     from cassbook.advisor.open_advice import open_loads
+    from cassbook.cli.answers import decide as answer
     from cassbook.ingest.folder import open_run
     from cassbook.latency.under_trouble import dead_replica
-    from cassbook.shown import decisions as shown
 
     limits = decisions.Limits(bound_ms=bound_ms, survive=survive, stale=stale, after_ms=after_ms)
     if workload is not None and reads is not None:
@@ -58,7 +59,10 @@ def decide(
     dead = dead_replica(run.statistics, mix, advice.rates_per_s, by)
     found = decisions.decide(advice, limits, known, dead)
     changes = decisions.changes(_others(loads, mix, advice, limits), found, known)
-    click.echo(shown.as_json(found, changes) if form == "json" else shown.text(found, changes))
+    if form == "json":
+        click.echo(answer.as_json(found, changes, map_file.of_loads(run, loads, [mix], bound_ms)))
+    else:
+        click.echo(answer.text(found, changes))
     if found.outcome:
         raise SystemExit(found.outcome)
 

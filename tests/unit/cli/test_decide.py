@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from cassbook_advisor import InputError, Latencies
 from tests.helpers import open_runs
 from tests.helpers.command import cassbook
 
@@ -59,6 +60,18 @@ def test_staleness_comes_from_our_record_of_the_release(recorded):
     (weak,) = [row for row in found["settings"] if row["name"] == "ONE/ONE"]
     assert weak["limits"]["stale"]["verdict"] == "FAIL"
     assert weak["limits"]["stale"]["figure"]["low"] > 1e-4
+
+
+def test_the_small_adviser_takes_the_decision(recorded, tmp_path):
+    path = tmp_path / "decision.json"
+    path.write_text(decided(recorded, *LOAD, "--bound-ms", 20, "--format", "json"))
+    latencies = Latencies.of_file(path)
+    assert (latencies.name, latencies.load, latencies.by) == ("mine", "rate", "p99")
+    assert {setting.name for setting in latencies.settings} >= {"2R-2W", "1R-3W"}
+    assert latencies.limits["2R-2W"].keeps
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"adviser": None}))
+    with pytest.raises(InputError, match="is not of schema"):
+        Latencies.of_file(path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from tests.helpers.data import PACKAGES
 #: Modules of one name mean the same thing, seen from several rooms.
 SAME_NAMED = {
     # A command: how it is called, how it answers, what computes or draws the answer.
-    **dict.fromkeys(["advise", "deploy", "predict", "stale"], "a command, and its answer"),
+    **dict.fromkeys(["advise", "decide", "deploy", "predict", "stale"], "a command, and its answer"),
     **dict.fromkeys(["chapter", "export", "report"], "a command, and what the book makes for it"),
     **dict.fromkeys(["cluster", "doctor", "run"], "a command, and what it starts or reads"),
     "capacity": "a command, its answer, and what computes it",

@@ -228,10 +228,8 @@ def lines_for(option: Option) -> list[str]:
     ]
 
 
-def as_json(
-    decision: Decision, changes: Sequence[tuple[str, Decision]] = (), adviser: dict[str, Any] | None = None
-) -> str:
-    """Return a decision for programs; `adviser` is the file that the small adviser reads (see `map_file`)."""
+def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser: dict[str, Any]) -> str:
+    """Return a decision for programs; `adviser` is the map that the small adviser goes by (see `map_file`)."""
     advice, limits, winner = decision.advice, decision.limits, decision.winner
     found = {
         "schema": SCHEMA, "version": VERSION, "outcome": _OUTCOMES.get(decision.outcome, "not known"),
