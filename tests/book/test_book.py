@@ -25,7 +25,8 @@ from cassbook.staleness.explorer import Knobs, needed_ms
 from tests.conftest import BUILD
 from tests.helpers.folder_of_logs import make
 
-pytestmark = pytest.mark.book
+#: To build the book beside live tests, at the lowest priority, takes a quarter of an hour on a busy machine.
+pytestmark = [pytest.mark.book, pytest.mark.timeout(2400)]
 #: Pages that stand for their kinds: answers, words, sliders, an explorer of the library.
 _LOOKED_AT = (
     "notebooks/analyse/answers.html",
