@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -167,6 +168,7 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
     if shell := get_ipython():
+        os.chdir(paths.project_root())  # from wherever a notebook was opened: its cells name tables as seen from there
         # Twice as many points, shown at the same size; a rendered book's pictures are made small at its end.
         set_matplotlib_formats("retina", pil_kwargs={"compress_level": 1})
         substitution.install(shell)

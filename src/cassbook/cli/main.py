@@ -34,7 +34,9 @@ COMMANDS = {
     ),
     "experiment": Entry("experiment", "Measure", "Record a live experiment; without a name, list them."),
     "show": Entry("show", "Answer", "Show what a run measured: throughput, percentiles, errors and marks by cell."),
-    "decide": Entry("decide", "Answer", "Decide which setting a service should use, by its load and its limits."),
+    "decide": Entry(
+        "decide", "Answer", "Decide which setting a service should use, by its load and its limits, with the evidence."
+    ),
     "advise": Entry(
         "advise", "Answer", "Recommend a strong setting for a load: the fastest that works with a replica down."
     ),

@@ -125,9 +125,10 @@ def test_tables_tell_of_it(run):
     assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held_out"] == ("QUORUM",)
     pays = asking_all(run, queueing_calibrated.QUORUM_READ)
     assert (pays["throughput_model"].iloc[1:] < 1).all()
-    quoted = what_if.pays_values(run, pays)
-    assert quoted["model_least"] < 0 < quoted["model_most"]
-    assert quoted["gain"] == pytest.approx(100 * (pays["throughput_model"].map(np.log).mean()), abs=2)
+    assert pays["throughput_model"].max() > 1
+    assert what_if.pays_values(run, pays)["gain"] == pytest.approx(
+        100 * (pays["throughput_model"].map(np.log).mean()), abs=2
+    )
     changed = what_if.what_if(run)
     assert list(changed.index) == list(what_if.WHAT_IF)
     assert what_if.what_if_values(changed)["by_processors"] > 1.5

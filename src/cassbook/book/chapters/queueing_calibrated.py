@@ -220,7 +220,7 @@ def slowdowns(runs: Runs) -> pd.DataFrame:
 
 
 def errors(runs: Runs) -> pd.DataFrame:
-    """Return the mean over numbers of jobs of |predicted - measured| / measured, percent: the paper's Tables 4 and 5.
+    """Return the mean absolute error over numbers of jobs, in percent of the measured: the paper's Tables 4 and 5.
 
     Returns
     -------
