@@ -210,10 +210,10 @@ def _captioned(
             source = f", {named.data['text/markdown'].strip('*')}" if named else ""
             head = f"<b>Table {number}{escape(source)}.</b> {escape(wanted['caption'])}"
             name = f"{slug}-{number}.csv"
-            if function := wanted.get("function"):
-                head += f" {function}"
             table = _linked(output.data["text/html"], wanted.get("links", {}))
-            output.data["text/html"] = _framed(table, head, name, wanted.get("folded", _is_long(table)))
+            output.data["text/html"] = _framed(
+                table, head, name, wanted.get("folded", _is_long(table)), wanted.get("function", "")
+            )
             named = None
         elif named:
             yield named
@@ -249,10 +249,11 @@ def _is_long(table: str) -> bool:
     return table.partition("<tbody")[2].count("<tr") > MOST_ROWS
 
 
-def _framed(table: str, head: str, name: str, folded: bool) -> str:
+def _framed(table: str, head: str, name: str, folded: bool, function: str) -> str:
     values = io.StringIO()
     csv.writer(values, lineterminator="\n").writerows(rows(table))
     link = f'<a class="values" download="{name}" href="data:text/csv;charset=utf-8,{quote(values.getvalue())}">CSV</a>'
+    link = f"{link} {function}".rstrip()
     table = _SENTENCE.sub('<td class="sentence">', _NAME.sub(lambda found: found[1] + heading(found[2]), table))
     # What is wider than the page is scrolled, by the keyboard too.
     wide = f'<div class="scrolled" tabindex="0" role="region" aria-label="{name}">{table}</div>'

@@ -111,6 +111,9 @@ def slim(html: Path, notebooks: Iterable[Path]) -> None:
         offered = html / "_sources" / "notebooks" / "analyse" / notebook.name
         if offered.is_file():
             shutil.copy(notebook, offered)
+    shutil.rmtree(html / "_static" / "locales", ignore_errors=True)  # translations of the theme
+    for path in list((html / "_static").rglob("fa-*.ttf")):  # browsers take the woff2 beside it
+        path.unlink()
     for path in list((html / "_static").rglob("*.map")):  # the themes' scripts and styles, for who develops them
         path.unlink()
     mathjax = html / "_static" / "mathjax"
@@ -123,12 +126,13 @@ def slim(html: Path, notebooks: Iterable[Path]) -> None:
 
 
 def offer_data(records: Iterable[str], folder: Path) -> None:
-    """Put what pages offer for download there: of each record its manifest and tables, without single requests."""
+    """Put what pages offer for download there: of each record its manifest and tables, without slices and requests."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in sorted(set(records)):
         of = manifest.located(name)
         with zipfile.ZipFile(folder / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-            for path in sorted([of / manifest.NAME, *of.rglob("*.csv")]):
+            tables = (path for path in of.rglob("*.csv") if path.name != "slices.csv")
+            for path in sorted([of / manifest.NAME, *tables]):
                 packed.write(path, Path(name, path.relative_to(of)))
 
 

@@ -5,6 +5,7 @@
 * Thebe is loaded by the theme even where it is switched off: it names a content network in every page and declares its
   constants twice, which is an error in the browser. Jupyter Book loads every script of the static folder on every page;
   plotly has millions of bytes, and pages with plots name it where they draw.
+* The functions behind tables are listed without their lines: those would be a tenth of the book.
 * A picture that a page takes from a chapter has its words there as alternative text, not the name of its file.
 * The words of all pages, without their code, are in one script, by which the search quotes and ranks them. A page that
   is opened from a disk may not fetch another, so the search would list titles alone there
@@ -32,10 +33,16 @@ def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx: before anything is read, and after everything that adds scripts."""
     app.connect("builder-inited", _begin)
     app.connect("html-page-context", _without, priority=900)
+    app.connect("viewcode-find-source", _without_lines)
     app.connect("html-page-context", _keep)
     app.connect("doctree-resolved", _put_words)
     app.connect("build-finished", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _without_lines(app: Any, module: str) -> tuple[str, dict[str, Any]] | None:
+    """Let `viewcode` show no lines of the chapters' modules; None for the others, of which it finds them itself."""
+    return ("", {}) if module.startswith("cassbook.book.chapters.") else None
 
 
 def _begin(app: Any) -> None:

@@ -33,7 +33,7 @@ from cassbook.shown.tables import WIDTH, three_digits
 SCHEMA, VERSION = "cassbook-decision", 1
 _OUTCOMES = {FOUND: "found", NONE: "none meets the limits"}
 #: Where a column says nothing.
-_NOT_KNOWN = "unknown"
+_NOT_KNOWN = "?"
 
 
 def name_of(option: Option) -> str:
@@ -115,10 +115,10 @@ def table(decision: Decision) -> pd.DataFrame:
         choice = option.choice
         row = {
             f"{by}, ms": _with_bounds(option.held[RESPONSE].figure, choice.not_carried > 0),
-            "highest rate/s": _capacity(option),
+            "most/s": _capacity(option),
             "headroom": _headroom(option),
-            "survive r/w": f"{choice.survives[0]}/{choice.survives[1]}",
-            f"dead, unnoticed: {by}, ms": _dead(option, "unnoticed"),
+            "survive": f"{choice.survives[0]}/{choice.survives[1]}",
+            "unnoticed": _dead(option, "unnoticed"),
             "noticed": _dead(option, "noticed"),
         }
         if limits.stale is not None:
@@ -181,10 +181,14 @@ def _notes(decision: Decision) -> Iterator[str]:
         if option.verdict == UNKNOWN and decision.winner is not None:
             lacking = "; ".join(f"{_LIMITS[limit]}: {held.lacking}" for limit, held in _open(option))
             yield f"{name_of(option)} is not known, for {lacking}"
+    yield (
+        "most/s: the highest rate that keeps the bound; survive: dead replicas that reads/writes survive; unnoticed, "
+        f"noticed: {advice.by} in ms with a replica dead, before and after the other nodes know"
+    )
     if decision.fresh_from:
         yield f"staleness: {decision.fresh_from}"
     if not any(option.dead for option in options):
-        yield "with a replica dead: not measured in this run"
+        yield "with a replica dead: not measured in this run; ? stands for what is not known"
 
 
 def _load(decision: Decision) -> str:
