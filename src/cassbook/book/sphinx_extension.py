@@ -33,7 +33,6 @@ def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx: before anything is read, and after everything that adds scripts."""
     app.connect("builder-inited", _begin)
     app.connect("html-page-context", _without, priority=900)
-    app.connect("viewcode-find-source", _without_lines)
     app.connect("html-page-context", _keep)
     app.connect("doctree-resolved", _put_words)
     app.connect("build-finished", _write)
@@ -46,6 +45,7 @@ def _without_lines(app: Any, module: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def _begin(app: Any) -> None:
+    app.connect("viewcode-find-source", _without_lines)  # now all extensions have named their events
     for name in _SILENT:
         app.extensions[name].parallel_read_safe = True
     app.parallel = _PROCESSES
