@@ -29,7 +29,7 @@ _LICENCES = "Code: Apache-2.0. Text and data: CC BY 4.0."
 #: Of MathJax what pages ask for: formulas written in TeX, set in its web fonts, read out in English.
 _ASKED_FOR = ("tex-chtml.js", "input/tex/extensions", "output/chtml", "a11y", "ui", "sre/mathmaps/base.json",
               "sre/mathmaps/en.json", "sre/mathmaps/nemeth.json")  # fmt: skip
-_COLOURS = 256
+_COLOURS = 128
 _PROCESSES = 2
 #: Stands in `book/status.md` where the tables go, and in a page where the project's address does.
 PLACE, ADDRESS = "<!-- tables -->", "<!-- address -->"

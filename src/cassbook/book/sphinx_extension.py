@@ -35,6 +35,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("html-page-context", _without, priority=900)
     app.connect("html-page-context", _keep)
     app.connect("doctree-resolved", _put_words)
+    app.connect("env-updated", _without_pages_of_lines)
     app.connect("build-finished", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -42,6 +43,12 @@ def setup(app: Any) -> dict[str, bool]:
 def _without_lines(app: Any, module: str) -> tuple[str, dict[str, Any]] | None:
     """Let `viewcode` show no lines of the chapters' modules; None for the others, of which it finds them itself."""
     return ("", {}) if module.startswith("cassbook.book.chapters.") else None
+
+
+def _without_pages_of_lines(app: Any, env: Any) -> None:
+    known = getattr(env, "_viewcode_modules", {})
+    for module in [name for name in known if name.startswith("cassbook.book.chapters.")]:
+        del known[module]
 
 
 def _begin(app: Any) -> None:
