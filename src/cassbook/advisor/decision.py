@@ -202,9 +202,8 @@ def decide(
     if limits.stale is not None and advice.mix.read_share == 0:
         raise InputError(f"--stale: {advice.mix.name} reads nothing, so nothing of it is stale; leave --stale out")
     choices = (*advice.choices, *advice.weak)
-    judged = [choice for choice in choices if choice.survives_both >= limits.survive]
-    weak = sum(not choice.strong for choice in judged) if limits.stale is not None else 0
-    error = ERROR / max(1, len(judged) + weak)
+    # Of every setting that is shown, a response time, and of the weak ones staleness where it is judged.
+    error = ERROR / (len(choices) + (len(advice.weak) if limits.stale is not None else 0))
     options = []
     for choice in choices:
         held = {

@@ -64,12 +64,12 @@ def repository(path: Path) -> str:
     config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     if url := config.get("repository", {}).get("url"):
         return str(url)
-    asked = ["git", "-C", str(path.parent), "remote", "get-url", "origin"]
+    command = ["git", "-C", str(path.parent), "remote", "get-url", "origin"]
     try:
-        told = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+        address = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except OSError:
         return ""
-    found = _PUBLIC.fullmatch(told)
+    found = _PUBLIC.fullmatch(address)
     return found[1] if found else ""
 
 

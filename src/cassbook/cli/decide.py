@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.options import format_option
+from cassbook.cli.options import by_option, format_option
 from cassbook.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 @click.option("--reads", type=float, help="Share of reads, 0 to 1; or a workload.")
 @click.option("--workload", metavar="NAME", help="Workload of the run, at its own mix.")
 @click.option("--bound-ms", type=float, required=True, help="Longest response time to keep, in ms.")
-@click.option(
-    "--by", type=click.Choice(["mean", "p50", "p95", "p99", "p99.9"]), default="p99", show_default=True,
-    help="Figure of the response time that has to keep it.",
-)  # fmt: skip
+@by_option("Figure of the response time that has to keep it.", default="p99")
 @click.option("--survive", type=click.IntRange(0), default=1, show_default=True, help="Dead replicas to survive.")
 @click.option("--stale", type=float, metavar="P", help="Largest share of stale reads. Default: none may be stale.")
 @click.option("--after-ms", type=float, help="With --stale: age at which a write has to be seen, in ms.")

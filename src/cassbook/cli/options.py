@@ -63,13 +63,13 @@ def format_option(*formats: str) -> Callable[[F], F]:
     )
 
 
-def by_option(describe: str) -> Callable[[F], F]:
+def by_option(describe: str, default: str = "mean") -> Callable[[F], F]:
     """`--by`: the mean or a percentile of latency.
 
     The names are `latency.percentiles.FIGURES`, written out because completion loads no science.
     """
     return click.option(
-        "--by", type=click.Choice(["mean", "p50", "p95", "p99", "p99.9"]), default="mean", show_default=True,
+        "--by", type=click.Choice(["mean", "p50", "p95", "p99", "p99.9"]), default=default, show_default=True,
         help=describe,
     )  # fmt: skip
 

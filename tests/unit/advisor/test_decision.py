@@ -107,19 +107,17 @@ def test_what_is_not_carried_fails_and_what_some_starts_do_not_carry_is_not_know
         assert verdicts(found)["ONE/ALL"][RESPONSE] == expected
 
 
-def test_the_error_is_shared_by_all_that_may_win(probed):
+def test_the_error_is_shared_by_all_that_is_shown(probed):
     stats = advice_of(changes=noisy((1.0, 1.2, 0.9)))
-    assert decide(stats, Limits(bound_ms=6.0)).error == pytest.approx(ERROR / 2)  # of ONE/ALL a dead replica decides
+    assert decide(stats, Limits(bound_ms=6.0)).error == pytest.approx(ERROR / 3)  # three response times
     many = decide(stats, Limits(bound_ms=6.0, survive=0, stale=1e-3, after_ms=100), probed)
-    assert many.error == pytest.approx(ERROR / 4)  # three response times, and the staleness of ONE/ONE
-    wide, narrow = (
-        held_by(decide(stats, Limits(bound_ms=6.0, survive=survive)), "QUORUM/QUORUM", RESPONSE) for survive in (0, 1)
-    )
-    assert wide.figure.high > narrow.figure.high
+    assert many.error == pytest.approx(ERROR / 4)  # and the staleness of ONE/ONE
+    narrow = held_by(decide(stats, Limits(bound_ms=6.0)), "QUORUM/QUORUM", RESPONSE)
+    assert held_by(many, "QUORUM/QUORUM", RESPONSE).figure.high > narrow.figure.high
 
 
 def test_bounds_hold_together_as_often_as_is_said():
-    """Of a hundred screens with a setting on its bound, few have a verdict: each would be wrong."""
+    """A setting just on its bound rarely gets a verdict: each would be wrong."""
     random, wrong = np.random.default_rng(7), 0
     for _ in range(100):
         factors = np.exp(random.normal(0, 0.2, 7))

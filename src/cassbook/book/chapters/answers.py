@@ -235,8 +235,8 @@ def headline(quoted: Mapping[str, str]) -> HTML:
     return HTML(
         "<p><b>QUORUM costs a cluster far more capacity than it costs requests time.</b> Kept busy, three nodes "
         "complete {safe_read_mean} times as many reads at ONE as at QUORUM, and {safe_write_mean} times as many "
-        "writes. At {rate_per_s} requests per second, much less than they carry, the median response at QUORUM takes "
-        "{rate_today_p50} times as long as at ONE.</p>".format(**point)
+        "writes. At {rate_per_s} requests per second the median response at QUORUM takes {rate_today_p50} times as "
+        "long as at ONE.</p>".format(**point)
     )
 
 
