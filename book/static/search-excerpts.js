@@ -13,6 +13,13 @@ if (location.pathname.endsWith("/search.html")) {
   // Chapters before guides, these before what is looked up; the index of functions last.
   const places = [[/^notebooks\/analyse\/(?!record-)/, 10], [/^book\/(library|recomputations|status|bibliography)/, -20], [/^book\/guides/, -10]];
   const place = (page) => places.find(([pattern]) => pattern.test(page))?.[1] ?? 0;
+  // Words that people ask with for those in our titles.
+  const same = [["dies", "die", "dead", "down", "crash", "crashes", "killed", "outage", "fails", "fail", "failure", "failures"], ["fresh", "freshness", "stale", "staleness"], ["slow", "fast", "latency"], ["cost", "costs", "price", "prices"]];
+  const meant = asked.map((word) => same.find((words) => words.includes(word)) ?? [word]);
+  const named = (title) => {
+    const words = title.toLowerCase().split(/[^a-z0-9]+/);
+    return meant.every((group) => group.some((word) => words.includes(word)));
+  };
   // In a thousand words, how often the rarest of the words that were asked for stands there.
   const density = (page) => {
     const text = (window.cassbookTexts[page] ?? "").toLowerCase();
@@ -21,7 +28,7 @@ if (location.pathname.endsWith("/search.html")) {
   };
   // `searchtools.js` takes it in place of its own.
   window.Scorer = {
-    score: ([page, , , , score]) => score + place(page) + Math.min(10, 3 * density(page)),
+    score: ([page, title, , , score]) => score + place(page) + (named(title) ? 15 : 0) + Math.min(10, 3 * density(page)),
     objNameMatch: 1,
     objPartialMatch: 0,
     objPrio: { 0: 0, 1: 0, 2: -5 },

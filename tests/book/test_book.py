@@ -309,7 +309,12 @@ def test_the_search_quotes_pages_from_a_file(html, window):
 
 
 @pytest.mark.parametrize(
-    ("query", "among", "chapter"), [("node fails", 3, "When a node fails"), ("stale", 3, "How stale? Measured")]
+    ("query", "among", "chapter"),
+    [
+        ("node dies", 3, "When a node fails"),
+        ("node fails", 1, "When a node fails"),
+        ("stale", 3, "How stale? Measured"),
+    ],
 )
 def test_the_search_finds_chapters_before_functions_and_quotes_no_code(html, window, query, among, chapter):
     window.goto(f"{(html / 'search.html').as_uri()}?q={query}")

@@ -1,6 +1,6 @@
 """What a figure shows, in words, written from its own data: for those who do not see it.
 
-A notebook's output has a picture and, beside it, plain text. The text of a `Drawing` is this description, and the book
+A notebook's output has a picture and, beside it, plain text. The text of a `figure_style.Drawing` is this, and the book
 takes it as the picture's alternative text.
 """
 
@@ -22,13 +22,6 @@ from cassbook.core.types import Floats
 #: A screen reader reads it all: panels beyond these are counted and not described.
 _PANELS, _SERIES = 6, 8
 _IN_FULL = 1000
-
-
-class Drawing(Figure):
-    """A figure of the book: its text is what it shows."""
-
-    def __repr__(self) -> str:
-        return describe(self)
 
 
 def describe(figure: Figure) -> str:

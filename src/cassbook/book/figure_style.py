@@ -7,17 +7,40 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 
 from cassbook.book import palette
-from cassbook.book.alternative_text import Drawing
+from cassbook.book.alternative_text import describe
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import summaries
 
 OPERATIONS = {"READ": "reads", "WRITE": "writes"}
 #: Factors by which points of several series at one number of jobs are set apart.
 ASIDE = (0.94, 1.06, 1.0, 1.12)
+#: The text column of a page and the smallest type in it, in px; figures are drawn for 100 px an inch.
+_PAGE_PX, _LEAST_PX, _PX_PER_INCH, _PT_PER_INCH = 790, 9, 100, 72
+
+
+class Drawing(Figure):
+    """A figure of the book: its text is what it shows, and none of its type is too small once it has a page's width."""
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw, with type below the least enlarged."""
+        shrunk = min(1.0, _PAGE_PX / (_PX_PER_INCH * self.get_figwidth()))
+        least = _LEAST_PX * _PT_PER_INCH / _PX_PER_INCH / shrunk
+        for axis in (axis for axes in self.axes for axis in (axes.xaxis, axes.yaxis)):
+            if any(label.get_fontsize() < least for label in axis.get_ticklabels()):
+                axis.set_tick_params(labelsize=least)
+        for text in self.findobj(Text):
+            if text.get_fontsize() < least:
+                text.set_fontsize(least)
+        super().draw(renderer)
 
 
 def style() -> None:

@@ -17,7 +17,7 @@ from cassbook.cli.options import format_option
 @click.option("--paper", multiple=True, help="Paper: g20, pbs, g21, thesis or d16; repeatable. Default: all.")
 @click.option("--id", "identity", multiple=True, help="Id of a claim; repeatable. Default: all.")
 def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:
-    """List every quantitative claim of the five texts, recomputed, with a verdict.
+    """List the quantitative claims of the five texts, recomputed, with a verdict.
 
     \b
     reproduced      it follows from the paper's own numbers, to the digits printed

@@ -47,7 +47,7 @@ COMMANDS = {
     "deploy": Entry("deploy", "Answer", "Predict latency and throughput of a deployment across regions."),
     "predict": Entry("predict", "Answer", "Predict throughput and response time of a cluster that was not built."),
     "compare": Entry("compare", "Answer", "Compare two runs cell by cell: ratios with 95 % intervals."),
-    "claims": Entry("claims", "Answer", "List every quantitative claim of the five texts, recomputed, with a verdict."),
+    "claims": Entry("claims", "Answer", "List the quantitative claims of the five texts, recomputed, with a verdict."),
     "read": Entry("read", "Read", "Convert logs of YCSB, cassandra-stress, easy-stress or HdrHistogram to Parquet."),
     "report": Entry("report", "Read", "Write what runs measured as one HTML page to send to a colleague."),
     "export": Entry("export", "Read", "Write the tables of a run as CSV and LaTeX."),

@@ -1,6 +1,9 @@
 """What pages say of prices, promises and typed numbers stays within what was measured, on whichever page it stands."""
 
 import re
+import shutil
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -95,6 +98,31 @@ def test_what_was_withdrawn_is_not_said_again(path, said):
 def test_english_that_came_back_stays_away(path, instead):
     text = "\n\n".join(re.sub(r"```.*?```", "", paragraph, flags=re.DOTALL) for paragraph in prose(path))
     assert not re.findall(_CAME_BACK[instead], text)
+
+
+def swept(root):
+    command = [sys.executable, root / "tools" / "list-sweeping-sentences", "--open"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_what_is_said_of_all_is_counted_or_has_its_reason():
+    """After a change: read what `tools/list-sweeping-sentences --open` prints, then list it with its reason."""
+    found = swept(paths.project_root())
+    assert (found.stdout, found.returncode) == ("", 0), found.stdout + found.stderr
+
+
+def test_a_new_sweeping_sentence_is_found_and_a_counted_one_is_not(tmp_path):
+    for folder in ("tools", "book", "notebooks/analyse"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("list-sweeping-sentences", "sweeping-sentences.tsv"):
+        shutil.copy(paths.project_root() / "tools" / name, tmp_path / "tools")
+    for name in ("index", "limitations", "agreement", "statistics"):
+        shutil.copy(BOOK / f"{name}.md", tmp_path / "book")
+    with (tmp_path / "book" / "limitations.md").open("a") as page:
+        page.write("\n\nWrites at ALL are never lost. All {glue:text}`n` were found. ALL waits.\n")
+    found = swept(tmp_path)
+    assert found.returncode == 1
+    assert found.stdout == "limitations\t\tWrites at ALL are never lost.\n"
 
 
 def test_each_price_is_said_with_its_load():

@@ -15,8 +15,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from cassbook.book import needs, palette
-from cassbook.book.alternative_text import Drawing
-from cassbook.book.figure_style import done, panels, setting_legend, style
+from cassbook.book.figure_style import Drawing, done, panels, setting_legend, style
 from cassbook.book.gaps import served
 from cassbook.book.kernel_environment import PLOTLY_VARIABLE
 from cassbook.book.provenance import Source
