@@ -82,7 +82,7 @@ def since_change(table: pd.DataFrame) -> Figure:
         if row == len(asked) - 1:
             panel.set_xlabel("s since the change")
         if column == 0:
-            panel.set_ylabel("latency / settled latency")
+            panel.set_ylabel("latency /\nsettled latency")
     begun = [level for level in _COLOURS if level in set(table["level"])]
     handles = [Line2D([], [], color=_COLOURS[level], linewidth=0.8, label=level) for level in begun]
     handles.append(Line2D([], [], color=palette.BLACK, linewidth=1.8, label="median"))
