@@ -37,7 +37,9 @@ from cassbook.lab.run.open_cells import (
 from cassbook.lab.run.processes import ClientProcesses
 from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns, windows_of
 from cassbook.latency.backlog import Backlog, backlog
+from cassbook.latency import verdicts
 from cassbook.latency.cell_checks import CLIENT_SHARE, WAITED_SHARE
+from cassbook.latency.in_segments import InSegments
 from cassbook.profile.open import OpenSection, mix_name
 
 #: Where a search begins: so many times what the setting carried in the block before, between what it carried and what
@@ -424,20 +426,26 @@ class Ladder:
         def load(runner: Runner, path: Path) -> Measured:
             segments: list[Segment] = []
             marks: set[str] = set()
+            enough = Enough(part, len(cells), count)
             for number, variant in enumerate(order):
                 cell = cells[variant]
-                bound = self._bound(cell.rate_per_s, counted_s, 3, cells[0].order, number // len(cells))
-                own = path.with_name(f"{path.stem}.segment{number}.parquet")
-                try:
-                    outcome, samples = runner.run([cell], bound, own)
-                finally:
-                    with suppress(OSError):
-                        own.unlink()
-                segments.append(Segment(variant, outcome, samples))
-                if self._look_out(samples):
-                    marks.add(Mark.STOPPED)
+                if variant not in enough.settled:
+                    bound = self._bound(cell.rate_per_s, counted_s, 3, cells[0].order, number // len(cells))
+                    own = path.with_name(f"{path.stem}.segment{number}.parquet")
+                    try:
+                        outcome, samples = runner.run([cell], bound, own)
+                    finally:
+                        with suppress(OSError):
+                            own.unlink()
+                    segments.append(Segment(variant, outcome, samples))
+                    if self._look_out(samples):
+                        marks.add(Mark.STOPPED)
+                        break
+                    marks |= set(self._bench.drained([cell]))
+                if enough.look(number + 1, segments):
+                    self._say_open([one for place, one in enumerate(cells) if place not in enough.settled])
+                if len(enough.settled) == len(cells):
                     break
-                marks |= set(self._bench.drained([cell]))
             lead_in_s = self._part.lead_in_s
             outcomes = [outcome_of(segments, place, lead_in_s) for place in range(len(cells))]
             windows = [windows_of(segments, place) for place in range(len(cells))]
@@ -446,6 +454,12 @@ class Ladder:
 
         self._bench.run(cells, load, self._bench.drained(cells))
         self._rows += cells
+
+    def _say_open(self, cells: Sequence[Cell]) -> None:
+        """Say at a look which settings still take turns."""
+        names = ", ".join("/".join(self._pair(cell)) for cell in cells) or "no setting"
+        rate = f" at {cells[0].rate_per_s:g} a second" if cells else ""
+        self._bench.log(f"block {self._first.block}, {self._what()}{rate}: still open: {names}")
 
     def _look_out(self, samples: pa.Table, cold: bool = False) -> bool:
         """Whether the ladder ends here, on a cluster that people depend on: for failures, or far too long responses.
@@ -467,6 +481,32 @@ class Ladder:
         if self._stopped:
             self._bench.log(f"{self._what()}: stopped, for {self._stopped}; higher rates are not measured")
         return bool(self._stopped)
+
+
+class Enough:
+    """Which settings of a rate take no more turns, for their figure is told from the bound, or known to be near it."""
+
+    def __init__(self, part: OpenSection, settings: int, count: int) -> None:
+        self.settled: set[int] = set()
+        self._part, self._settings = part, settings
+        at = verdicts.looks(count) if part.until_known else ()
+        self._looks = {rounds * settings for rounds in at}
+        # Each setting is held against a bound, and weak ones may be against one of staleness.
+        self._error = verdicts.share_of_error(2 * settings, len(at) or 1)
+
+    def look(self, turns_over: int, segments: Sequence[Segment]) -> bool:
+        """Look after so many turns, counting those that were left out, if it is time to; return whether it was."""
+        if turns_over not in self._looks or self._part.until_known is None or self._part.bound_ms is None:
+            return False
+        for variant in set(range(self._settings)) - self.settled:
+            own = [segment for segment in segments if segment.variant == variant]
+            unsent = sum(segment.outcome.due.n_unsent for segment in own if segment.outcome.due)
+            figure = InSegments.of_tables([segment.samples for segment in own]).estimate(
+                self._part.until_known, self._error
+            )
+            if unsent or verdicts.is_settled(figure, self._part.bound_ms):
+                self.settled.add(variant)
+        return True
 
 
 def together(group: Group, bound: Bound, during: During | None = None) -> Load:
