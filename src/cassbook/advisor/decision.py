@@ -354,7 +354,7 @@ def _own_stale(own: Sequence[tuple[int, int]], limits: Limits, error: float) -> 
     limit, reads = float(limits.stale or 0.0), sum(of for _, of in own)
     if not reads:
         return Held(UNKNOWN, _NOTHING, "", "reads of its own tables at this age")
-    share = Proportion.grouped(*zip(*own, strict=True), error=error)
+    share = Proportion.grouped([yes for yes, _ in own], [of for _, of in own], error)
     source, near = f"counted on its own tables: {share.counts}", is_near(share.value, limit)
     if np.isnan(share.low):
         return Held(UNKNOWN, share, source, f"{FEWEST} segments at least", near)
@@ -375,11 +375,13 @@ def _waited_for(choice: OpenChoice, replicas: int) -> tuple[int, int] | None:
 
 
 def changes(
-    advices: Sequence[tuple[str, OpenAdvice]], decision: Decision, known: Known | None = None
-) -> list[tuple[str, Decision]]:
+    advices: Sequence[tuple[str, OpenAdvice]], decision: Decision, known: Known | None = None,
+    lives: Mapping[str, Live | None] | None = None,
+) -> list[tuple[str, Decision]]:  # fmt: skip
     """Return what would change the answer: limits that are one step looser or tighter, and other loads.
 
-    `advices`: at other loads, with words for each. Kept are those decisions that name another winner, or none.
+    `advices`: at other loads, with words for each; `lives`: what a running cluster did there, by the words. Kept are
+    those decisions that name another winner, or none.
     """
     limits, found = decision.limits, []
     steps = {
@@ -393,8 +395,8 @@ def changes(
     if limits.stale is not None:
         steps |= {"where no read may be stale": replace(limits, stale=None, after_ms=None)}
     for words, other in steps.items():
-        found.append((words, decide(decision.advice, other, known)))
-    found += [(words, decide(advice, limits, known)) for words, advice in advices]
+        found.append((words, decide(decision.advice, other, known, live=decision.live)))
+    found += [(words, decide(advice, limits, known, live=(lives or {}).get(words))) for words, advice in advices]
     return [(words, other) for words, other in found if _name(other) != _name(decision)]
 
 

@@ -2,62 +2,138 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.options import by_option, format_option
+from cassbook.cli.hosts import announce, asked_hosts, confirm, host_options, look
+from cassbook.cli.options import by_option, format_option, log
 from cassbook.core.errors import InputError
 
 if TYPE_CHECKING:
     from cassbook.advisor.decision import Limits
     from cassbook.advisor.freshness import Known
     from cassbook.latency.open_loads import Mix, OpenAdvice, OpenLoads
+    from cassbook.profile.open import Figure
 
 
 @click.command()
-@click.option("--run", "name", required=True, metavar="RUN", help="Recorded run under open arrivals, or its folder.")
+@click.option("--run", "name", metavar="RUN", help="Recorded run under open arrivals, or its folder.")
+@click.option("--profile", metavar="FILE", help="Or measure: profile with your own workload, a .yaml file.")
 @click.option("--rate", "rate_per_s", type=float, metavar="R", help="Load in requests per second.")
-@click.option("--of-capacity", type=float, metavar="S", help="Load as a share of what the weakest setting carries.")
-@click.option("--reads", type=float, help="Share of reads, 0 to 1; or a workload.")
-@click.option("--workload", metavar="NAME", help="Workload of the run, at its own mix.")
+@click.option("--of-capacity", type=float, metavar="S", help="With --run: load as a share of what the weakest setting "
+              "carries.")  # fmt: skip
+@click.option("--reads", type=float, help="With --run: share of reads, 0 to 1; or a workload.")
+@click.option("--workload", metavar="NAME", help="Workload, at its own mix. Default: the profile's only one.")
 @click.option("--bound-ms", type=float, required=True, help="Longest response time to keep, in ms.")
 @by_option("Figure of the response time that has to keep it.", default="p99")
 @click.option("--survive", type=click.IntRange(0), default=1, show_default=True, help="Dead replicas to survive.")
 @click.option("--stale", type=float, metavar="P", help="Largest share of stale reads. Default: none may be stale.")
 @click.option("--after-ms", type=float, help="With --stale: age at which a write has to be seen, in ms.")
 @click.option("--fresh-run", metavar="RUN", help="Record of staleness. Default: ours of the same release.")
+@click.option("--minutes", type=click.FloatRange(min=1), default=20.0, show_default=True,
+              help="With --profile: how long to measure, about.")  # fmt: skip
+@click.option("--engine", help="With --profile on clusters started here: Cassandra version. Default: the profile's.")
+@click.option("--folder", type=click.Path(path_type=Path), help="With --profile: run folder. Default: in _build/runs.")
+@click.option("--resume", is_flag=True, help="With --profile: go on with an interrupted measurement.")
 @format_option("text", "json")
+@host_options
 def decide(
-    name: str, rate_per_s: float | None, of_capacity: float | None, reads: float | None, workload: str | None,
-    bound_ms: float, by: str, survive: int, stale: float | None, after_ms: float | None, fresh_run: str | None,
-    form: str,
+    name: str | None, profile: str | None, rate_per_s: float | None, of_capacity: float | None, reads: float | None,
+    workload: str | None, bound_ms: float, by: Figure, survive: int, stale: float | None, after_ms: float | None,
+    fresh_run: str | None, minutes: float, engine: str | None, folder: Path | None, resume: bool, form: str,
+    **existing: Any,
 ) -> None:  # fmt: skip
     """Decide which setting a service should use, by its load and its limits, with the evidence.
 
-    Each limit is held against each setting that the run measured: PASS, FAIL or UNKNOWN, with what would decide it. The
-    fastest setting that meets all of them wins. Exit code 0: one was found; 3: none meets the limits; 4: not known.
+    Each limit is held against each setting that was measured: PASS, FAIL or UNKNOWN, with what would decide it. The
+    fastest setting that meets all of them wins. With --run that is a recorded run; with --profile the statements of a
+    service are measured, on clusters started here or, with --hosts, on yours, never above 1.25 times the rate there.
+    Exit code 0: a setting was found; 3: none meets the limits; 4: not known.
     """
     from cassbook.advisor import decision as decisions
+
+    limits = decisions.Limits(bound_ms=bound_ms, survive=survive, stale=stale, after_ms=after_ms)
+    if (name is None) == (profile is None):
+        raise InputError("give --run, a recorded run, or --profile, the statements of a service to measure; not both")
+    if profile is not None:
+        if of_capacity is not None or reads is not None or rate_per_s is None:
+            raise InputError("--profile: give --rate, the service's requests per second; its workload has the mix")
+        asked = Measuring(workload, rate_per_s, by, limits, minutes, engine, folder, resume)
+        measured, workload = asked.measured(profile, existing)
+        name = str(measured)
+    elif any(existing.values()) or engine or folder or resume:
+        raise InputError("--hosts and its options, --engine, --folder and --resume: go with --profile")
+    _answer(str(name), rate_per_s, of_capacity, reads, workload, by, limits, fresh_run, form)
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What is asked of a measurement."""
+
+    workload: str | None
+    rate_per_s: float
+    by: Figure
+    limits: Limits
+    minutes: float
+    engine: str | None
+    folder: Path | None
+    resume: bool
+
+    def measured(self, profile: str, existing: dict[str, Any]) -> tuple[Path, str]:
+        """Measure a profile's workload, or what is left of it; return the run folder and the workload."""
+        from cassbook.core.paths import project_root
+        from cassbook.lab.run import deciding
+        from cassbook.lab.run.measure import measure
+
+        hosts = asked_hosts(existing, self.engine)
+        given = deciding.read(profile, self.engine)
+        workload = deciding.workload_of(given, self.workload)
+        wanted = deciding.profile_for(
+            given, workload=workload, rate_per_s=self.rate_per_s, by=self.by, bound_ms=self.limits.bound_ms,
+            minutes=self.minutes, after_ms=self.limits.after_ms, ours=hosts is None,
+        )  # fmt: skip
+        there, allowed_mb = None, None
+        if hosts is not None:
+            wanted, there = look(hosts, wanted, log, lambda version: False)
+        where = "" if hosts is None else "existing-"
+        folder = self.folder or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
+        if there is not None:
+            allowed_mb = confirm(announce(there, wanted, folder, self.resume, log), existing)
+        measure(wanted, folder, resume=self.resume, log=log, existing=there, allowed_mb=allowed_mb)
+        return folder, workload
+
+
+def _answer(
+    name: str, rate_per_s: float | None, of_capacity: float | None, reads: float | None, workload: str | None,
+    by: str, limits: Limits, fresh_run: str | None, form: str,
+) -> None:  # fmt: skip
+    """Print what a run says, and end with its exit code."""
+    from cassbook.advisor import decision as decisions
     from cassbook.advisor import map_file
+    from cassbook.advisor.live import live_of
     from cassbook.advisor.open_advice import open_loads
     from cassbook.cli.answers import decide as answer
     from cassbook.ingest.folder import open_run
     from cassbook.latency.under_trouble import dead_replica
 
-    limits = decisions.Limits(bound_ms=bound_ms, survive=survive, stale=stale, after_ms=after_ms)
     if workload is not None and reads is not None:
         raise InputError("--reads: the mix is a part of the workload; leave it out")
     run = open_run(name)
     loads = open_loads(run, by)
     mix = loads.mix(reads, workload)
-    advice = loads.advise(mix, of_capacity=of_capacity, rate_per_s=rate_per_s, bound_ms=bound_ms, survive=survive)
+    bounds: dict[str, Any] = {"bound_ms": limits.bound_ms, "survive": limits.survive}
+    advice = loads.advise(mix, of_capacity=of_capacity, rate_per_s=rate_per_s, **bounds)
     known = _known(str(run.manifest.get("engine", "")), fresh_run, limits)
     dead = dead_replica(run.statistics, mix, advice.rates_per_s, by)
-    found = decisions.decide(advice, limits, known, dead)
-    changes = decisions.changes(_others(loads, mix, advice, limits), found, known)
+    found = decisions.decide(advice, limits, known, dead, live_of(run, mix, rate_per_s, limits.after_ms))
+    others = _others(loads, mix, advice, limits)
+    lives = {words: live_of(run, other.mix, other.rate_per_s, limits.after_ms) for words, other in others}
+    changes = decisions.changes(others, found, known, lives)
     if form == "json":
-        click.echo(answer.as_json(found, changes, map_file.of_loads(run, loads, [mix], bound_ms)))
+        click.echo(answer.as_json(found, changes, map_file.of_loads(run, loads, [mix], limits.bound_ms)))
     else:
         click.echo(answer.text(found, changes))
     if found.outcome:

@@ -19,8 +19,8 @@ _FIRST_LOOK = 6
 def against(figure: Estimate, most: float) -> str:
     """Hold an interval against the most that a figure may be: PASS, FAIL, or UNKNOWN where the limit is inside.
 
-    >>> against(Estimate(3.0, 2.0, 4.0), 4.0), against(Estimate(3.0, 2.0, 4.0), 1.9), against(Estimate(3.0, 2.0, 4.0), 3)
-    ('PASS', 'FAIL', 'UNKNOWN')
+    >>> [against(Estimate(3.0, 2.0, 4.0), most) for most in (4.0, 1.9, 3.0)]
+    ['PASS', 'FAIL', 'UNKNOWN']
     """
     return FAIL if figure.low > most else PASS if figure.high <= most else UNKNOWN
 

@@ -172,7 +172,7 @@ def _verdict(held: Held) -> str:
 def _notes(decision: Decision) -> Iterator[str]:
     advice, options = decision.advice, decision.options
     yield (
-        f"{advice.name}, {advice.mix.name}, {_load(decision)}, {counted(advice.cluster_starts, 'cluster start')}; all "
+        f"{advice.name}, {advice.mix.name}, {_load(decision)}, {_evidence(decision)}; all "
         f"verdicts together are wrong with a chance of {ERROR:.0%} at most (each interval {1 - decision.error:.2%})"
     )
     if any(held.near for option in options for _, held in _open(option)):
@@ -189,6 +189,16 @@ def _notes(decision: Decision) -> Iterator[str]:
         yield f"staleness: {decision.fresh_from}"
     if not any(option.dead for option in options):
         yield "with a replica dead: not measured in this run; ? stands for what is not known"
+
+
+def _evidence(decision: Decision) -> str:
+    """Say what stands behind the figures: cluster starts, or what a running cluster did while it was looked at."""
+    live = decision.live
+    if live is None or not live.segments:
+        return counted(decision.advice.cluster_starts, "cluster start")
+    counts = [len(own.segments_ms) for own in live.segments.values()]
+    turns = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    return f"this cluster as it was then, {turns} segments a setting"
 
 
 def _load(decision: Decision) -> str:

@@ -34,7 +34,7 @@ from cassbook.lab.load.ycsb import create_keyspace, create_table
 from cassbook.lab.run import conditions, open_cells, strikes, workloads
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.circumstances import now
-from cassbook.lab.run.client import Client, Place
+from cassbook.lab.run.client import Client, During, Place
 from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.lab.run.distance import Seen, Watch
 from cassbook.lab.run.ladder import Known, Ladder, LadderBench, Load, Measured, together
@@ -43,6 +43,7 @@ from cassbook.lab.run.processes import LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
 from cassbook.lab.run.runners import Runners
 from cassbook.lab.run.segments import Segments
+from cassbook.lab.run.side_probe import SideProbe
 from cassbook.lab.run.store import RunStore, of_cell
 from cassbook.lab.run.strikes import Struck, Victim
 from cassbook.lab.run.warmup import WarmUp
@@ -142,6 +143,7 @@ class Block:
         self._loaded: set[str] = set()
         self._previous: Group = []
         self._victim: Victim | None = None
+        self._probes: dict[str, SideProbe] = {}
         self._clock_resolution_ns = clock_resolution_ns()
         self._hints_at_start = self._hints()
         self._watched = ExitStack()
@@ -185,6 +187,8 @@ class Block:
 
     def close(self) -> None:
         """End the clients and keep the notes."""
+        for probe in self._probes.values():
+            probe.close()
         self._runners.close()
         self._watched.close()
         self._notes["machine"] = self._cpu.columns(self._began, time.perf_counter())
@@ -286,7 +290,7 @@ class Block:
         bench = LadderBench(
             partial(open_cells.section_of, self._profile), seed, warm_up_s, self._start.number, self._recorded,
             self._drained_after, self._behind_s, self._absent, self._store.amend, self._known, self._before,
-            self._switched, self._log,
+            self._switched, self._beside, self._log,
         )  # fmt: skip
         Ladder(of_mix, bench).measure(done)
 
@@ -308,6 +312,21 @@ class Block:
         seconds = {"lasted_s": time.perf_counter() - began, "throttled_s": throttled.seconds}
         own = {"cell_id": cell.cell_id, "quota_cores": part.quota_cores}
         conditions.note(self._store.notes, "throttled", own | {name: round(of, 1) for name, of in seconds.items()})
+
+    def _beside(self, cell: Cell, turn: int) -> During | None:
+        """Return the probe of staleness beside a turn of a cell that asks for it."""
+        part = open_cells.section_of(self._profile, cell)
+        if part.probe_after_ms is None:
+            return None
+        if cell.workload not in self._probes:
+            tables = [table.partition(".")[2] for table in self._client.workloads[cell.workload].tables]
+            seed = np.random.default_rng([self._profile.seed, cell.block, self._start.number, 6])
+            self._probes[cell.workload] = SideProbe(
+                self._session, self._cluster.addresses, self._cluster.keyspace, tables, seed,
+                self._profile.load.request_timeout_s,
+                lambda counts: conditions.note(self._store.notes, "staleness", counts), self._log,
+            )  # fmt: skip
+        return self._probes[cell.workload].beside(cell, turn, part)
 
     def _known(self, cell: Cell) -> Known:
         return Known.of(self._store.cells(self._cluster.deployment), cell)
