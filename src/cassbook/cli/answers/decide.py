@@ -21,6 +21,7 @@ from cassbook.advisor.decision import (
     ZONE,
     Decision,
     Held,
+    Live,
     Option,
 )
 from cassbook.core.estimate import ERROR, Estimate
@@ -260,9 +261,24 @@ def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser
              "setting": None if other.winner is None else _levels(other.winner)}
             for words, other in changes
         ],
-        "adviser": adviser,
+        "live": _live(decision.live), "adviser": adviser,
     }  # fmt: skip
     return json.dumps(found, indent=2)
+
+
+def _live(live: Live | None) -> dict[str, Any] | None:
+    """Return what a running cluster did, setting by setting."""
+    if live is None:
+        return None
+    segments = {
+        levels: {"segments": len(own.segments_ms), "requests": own.requests, "failed": own.failed}
+        for levels, own in live.segments.items()
+    }
+    stale = {
+        levels: {"turns": len(own), "stale": sum(yes for yes, _ in own), "reads": sum(of for _, of in own)}
+        for levels, own in live.stale.items()
+    }
+    return {"segments": segments, "own_tables": stale, "looks": live.looks}
 
 
 def _levels(option: Option) -> dict[str, str]:
