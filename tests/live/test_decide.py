@@ -1,4 +1,4 @@
-"""One command from statements and limits to a setting, on a cluster that somebody else runs, which is left as it was."""
+"""One command from statements and limits to a setting, on a cluster of others, which is left as it was."""
 
 import json
 import signal
@@ -59,7 +59,7 @@ def keyspaces(session):
 
 def test_interrupted_and_resumed_it_decides_and_leaves_the_cluster_as_it_was(cluster, tmp_path):
     before = keyspaces(cluster)
-    process = subprocess.Popen(command(tmp_path), text=True, stderr=subprocess.PIPE, preexec_fn=heed_ctrl_c)
+    process = subprocess.Popen(command(tmp_path), text=True, stderr=subprocess.PIPE, preexec_fn=heed_ctrl_c)  # noqa: PLW1509
     cells = tmp_path / "run" / "cells.csv"
     wait_until(cells.is_file, process, 180)
     process.send_signal(signal.SIGINT)

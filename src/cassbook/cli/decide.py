@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cassbook.cli.hosts import announce, asked_hosts, confirm, host_options, look
-from cassbook.cli.options import by_option, format_option, log
+from cassbook.cli.options import by_option, check_page, format_option, log, output_option
 from cassbook.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,13 +38,15 @@ if TYPE_CHECKING:
 @click.option("--engine", help="With --profile on clusters started here: Cassandra version. Default: the profile's.")
 @click.option("--folder", type=click.Path(path_type=Path), help="With --profile: run folder. Default: in _build/runs.")
 @click.option("--resume", is_flag=True, help="With --profile: go on with an interrupted measurement.")
+@output_option("HTML page to write too: this answer first, then what was measured.")
+@click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
 @format_option("text", "json")
 @host_options
 def decide(
     name: str | None, profile: str | None, rate_per_s: float | None, of_capacity: float | None, reads: float | None,
     workload: str | None, bound_ms: float, by: Figure, survive: int, stale: float | None, after_ms: float | None,
-    fresh_run: str | None, minutes: float, engine: str | None, folder: Path | None, resume: bool, form: str,
-    **existing: Any,
+    fresh_run: str | None, minutes: float, engine: str | None, folder: Path | None, resume: bool,
+    output: Path | None, force: bool, form: str, **existing: Any,
 ) -> None:  # fmt: skip
     """Decide which setting a service should use, by its load and its limits, with the evidence.
 
@@ -55,6 +57,8 @@ def decide(
     """
     from cassbook.advisor import decision as decisions
 
+    if output is not None:
+        check_page(output, force)
     limits = decisions.Limits(bound_ms=bound_ms, survive=survive, stale=stale, after_ms=after_ms)
     if (name is None) == (profile is None):
         raise InputError("give --run, a recorded run, or --profile, the statements of a service to measure; not both")
@@ -66,7 +70,7 @@ def decide(
         name = str(measured)
     elif any(existing.values()) or engine or folder or resume:
         raise InputError("--hosts and its options, --engine, --folder and --resume: go with --profile")
-    _answer(str(name), rate_per_s, of_capacity, reads, workload, by, limits, fresh_run, form)
+    _answer(str(name), rate_per_s, of_capacity, reads, workload, by, limits, fresh_run, form, output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +112,9 @@ class Measuring:
 
 def _answer(
     name: str, rate_per_s: float | None, of_capacity: float | None, reads: float | None, workload: str | None,
-    by: str, limits: Limits, fresh_run: str | None, form: str,
+    by: str, limits: Limits, fresh_run: str | None, form: str, output: Path | None,
 ) -> None:  # fmt: skip
-    """Print what a run says, and end with its exit code."""
+    """Print what a run says, write its page, and end with its exit code."""
     from cassbook.advisor import decision as decisions
     from cassbook.advisor import map_file
     from cassbook.advisor.live import live_of
@@ -136,6 +140,12 @@ def _answer(
         click.echo(answer.as_json(found, changes, map_file.of_loads(run, loads, [mix], limits.bound_ms)))
     else:
         click.echo(answer.text(found, changes))
+    if output is not None:
+        from cassbook.book.report import page
+        from cassbook.core.files import write_text
+
+        write_text(output, page([run], answer.parts(found, changes)))
+        log(f"written: {output}")
     if found.outcome:
         raise SystemExit(found.outcome)
 

@@ -46,10 +46,22 @@ def name_of(option: Option) -> str:
 
 def text(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> str:
     """Return a decision as a terminal shows it."""
-    said = [*_first(decision), "", table(decision).to_string(), "", *_notes(decision), *_changes(decision, changes)]
-    if decision.winner is not None:
-        said += ["", *lines_for(decision.winner)]
+    shown = parts(decision, changes)
+    said = [*shown["first"], "", table(decision).to_string(), "", *shown["notes"]]
+    if shown["changes"]:
+        said += ["What would change the answer:", *(f"  {change}" for change in shown["changes"])]
+    if shown["lines"]:
+        said += ["", *shown["lines"]]
     return "\n".join(_wrapped(said))
+
+
+def parts(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> dict[str, Any]:
+    """Return what a page shows of a decision: first, table, notes, changes and lines for a service."""
+    return {
+        "first": list(_first(decision)), "table": table(decision).rename_axis("setting").reset_index(),
+        "notes": list(_notes(decision)), "changes": list(_changes(changes)),
+        "lines": [] if decision.winner is None else lines_for(decision.winner),
+    }  # fmt: skip
 
 
 def _wrapped(lines: Sequence[str]) -> Iterator[str]:
@@ -211,15 +223,10 @@ def _load(decision: Decision) -> str:
     return f"{rates} requests per second"
 
 
-def _changes(decision: Decision, changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
-    if changes:
-        yield "What would change the answer:"
+def _changes(changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
     for words, other in changes:
-        winner = other.winner
-        if winner is not None:
-            yield f"  {words}: {name_of(winner)}"
-        else:
-            yield f"  {words}: {'no setting' if other.outcome == NONE else 'not known'}"
+        without = "no setting" if other.outcome == NONE else "not known"
+        yield f"{words}: {name_of(other.winner) if other.winner is not None else without}"
 
 
 def lines_for(option: Option) -> list[str]:
