@@ -89,13 +89,13 @@ class Measuring:
     def measured(self, profile: str, existing: dict[str, Any]) -> tuple[Path, str]:
         """Measure a profile's workload, or what is left of it; return the run folder and the workload."""
         from cassbook.core.paths import project_root
-        from cassbook.lab.run import deciding
+        from cassbook.lab.run import decision_profile
         from cassbook.lab.run.measure import measure
 
         hosts = asked_hosts(existing, self.engine)
-        given = deciding.read(profile, self.engine)
-        workload = deciding.workload_of(given, self.workload)
-        wanted = deciding.profile_for(
+        given = decision_profile.read(profile, self.engine)
+        workload = decision_profile.workload_of(given, self.workload)
+        wanted = decision_profile.profile_for(
             given, workload=workload, rate_per_s=self.rate_per_s, by=self.by, bound_ms=self.limits.bound_ms,
             minutes=self.minutes, after_ms=self.limits.after_ms, ours=hosts is None,
         )  # fmt: skip

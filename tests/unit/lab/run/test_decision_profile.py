@@ -3,7 +3,7 @@
 import pytest
 
 from cassbook.core.errors import InputError
-from cassbook.lab.run import deciding
+from cassbook.lab.run import decision_profile
 from cassbook.lab.run.plan import plan
 from cassbook.profile.profile import Profile
 
@@ -23,12 +23,12 @@ workloads:
 @pytest.fixture
 def given(tmp_path):
     (tmp_path / "shop.yaml").write_text(OWN)
-    return deciding.read(str(tmp_path / "shop.yaml"), None)
+    return decision_profile.read(str(tmp_path / "shop.yaml"), None)
 
 
 def made(given, **how):
     how = {"workload": "rows", "rate_per_s": 2000.0, "by": "p99", "bound_ms": 20.0, "minutes": 20, "ours": False} | how
-    return deciding.profile_for(given, **how)
+    return decision_profile.profile_for(given, **how)
 
 
 def test_on_hosts_nothing_is_above_a_quarter_more_than_the_rate(given):
@@ -58,7 +58,7 @@ def test_it_is_a_profile_that_can_be_measured_and_fills_its_time(given):
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 5])
 def test_each_pair_of_levels_is_measured_once_and_none_waits_for_more_than_it_takes(replicas):
-    found = deciding.candidates(replicas)
+    found = decision_profile.candidates(replicas)
     waits = [one.waits(replicas) for one in found]
     assert len(set(waits)) == len(waits)
     assert all(r + w <= replicas + 1 for r, w in waits)
@@ -77,8 +77,8 @@ def test_too_short_a_time_says_how_long_it_takes(given):
 
 
 def test_the_workload_is_named_where_it_is_not_the_only_one(given):
-    assert deciding.workload_of(given, None) == "rows"
+    assert decision_profile.workload_of(given, None) == "rows"
     with pytest.raises(InputError, match="it has rows"):
-        deciding.workload_of(given, "other")
+        decision_profile.workload_of(given, "other")
     with pytest.raises(InputError, match="it has none"):
-        deciding.workload_of(given.model_copy(update={"workloads": None}), None)
+        decision_profile.workload_of(given.model_copy(update={"workloads": None}), None)

@@ -38,7 +38,8 @@ def read(name: str, engine: str | None) -> Profile:
             "cassbook's of it"
         )
     part = content.get("workloads")
-    own = part.get("own") if isinstance(part, dict) else None
+    part = part if isinstance(part, dict) else {}
+    own = part.get("own")
     if isinstance(own, list) and not content.get("open") and not part.get("threads"):
         names = [section["name"] for section in own if isinstance(section, dict) and "name" in section]
         content = content | {"open": {"workloads": names, "rates_per_s": [1.0], "settings": ["ONE/ONE"]}}
@@ -90,35 +91,24 @@ def profile_for(
     InputError
         Where the time is too short for a turn of each setting, with how long it takes.
     """
-    settings = [f"{one.read_cl}/{one.write_cl}" for one in candidates(profile.cluster.replication_factor)]
-    weak = [f"{one.read_cl}/{one.write_cl}" for one in candidates(profile.cluster.replication_factor)
-            if not one.strong(profile.cluster.replication_factor)]  # fmt: skip
+    replicas = profile.cluster.replication_factor
+    found = {f"{one.read_cl}/{one.write_cl}": one.strong(replicas) for one in candidates(replicas)}
+    settings, weak = list(found), [name for name, strong in found.items() if not strong]
     rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
-    stale = after_ms is not None and bool(weak)
-    starts = _OURS_STARTS if ours else 1
-    measured_s, probed_s = _shared_out(60 * minutes / starts, len(settings) * len(rates), len(weak) * stale, ours)
+    probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1
+    measured_s, probed_s = _shared_out(60 * minutes / starts, len(settings) * len(rates), len(probed), ours)
     common: dict[str, Any] = {
         "workloads": [workload], "repeats": starts, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
         "find_capacity": False, "rising": True, "bound_ms": bound_ms, "own_shares": [],
     }  # fmt: skip
-    sections = [
-        OpenSection(
-            settings=settings, rates_per_s=rates, measured_s=measured_s, until_known=None if ours else by, **common
-        )
-    ]
-    if stale:
+    until = None if ours else by
+    sections = [OpenSection(settings=settings, rates_per_s=rates, measured_s=measured_s, until_known=until, **common)]
+    if probed:
         probes = min(_MOST_PROBES_PER_S, _STALE_RATE * rate_per_s / 2)  # each is a write and a read
-        beside = [round(rate_per_s - 2 * probes, 1)]
-        sections.append(
-            OpenSection(
-                settings=weak,
-                rates_per_s=beside,
-                measured_s=probed_s,
-                probe_after_ms=after_ms,
-                probes_per_s=probes,
-                **common,
-            )
-        )
+        beside: dict[str, Any] = {
+            "rates_per_s": [round(rate_per_s - 2 * probes, 1)], "probe_after_ms": after_ms, "probes_per_s": probes
+        }  # fmt: skip
+        sections.append(OpenSection(settings=probed, measured_s=probed_s, **beside, **common))
     own = profile.workloads
     return profile.model_copy(update={
         "name": f"decide-{profile.name}"[:60], "open": sections, "keep_samples": "all",
