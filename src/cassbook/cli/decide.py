@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,14 @@ from cassbook.cli.options import by_option, check_page, format_option, log, outp
 from cassbook.core.errors import InputError
 
 if TYPE_CHECKING:
-    from cassbook.advisor.decision import Limits
+    from cassbook.advisor.decision import Decision, Limits
     from cassbook.advisor.freshness import Known
     from cassbook.latency.open_loads import Mix, OpenAdvice, OpenLoads
     from cassbook.profile.open import Figure
+    from cassbook.records.run import RecordedRun
+
+#: Behind the name of a run, in the folder beside it, where replicas were struck.
+_STRUCK = "-faults"
 
 
 @click.command()
@@ -38,6 +42,11 @@ if TYPE_CHECKING:
 @click.option("--engine", help="With --profile on clusters started here: Cassandra version. Default: the profile's.")
 @click.option("--folder", type=click.Path(path_type=Path), help="With --profile: run folder. Default: in _build/runs.")
 @click.option("--resume", is_flag=True, help="With --profile: go on with an interrupted measurement.")
+@click.option("--faults", type=click.Choice(["none", "local"]), default="none", show_default=True,
+              help="With --profile: kill a replica, and have one hang, once under each of the two best settings, on "
+              "clusters started here.")  # fmt: skip
+@click.option("--present", metavar="LEVELS", help="With --faults: the setting that the service has now, such as "
+              "QUORUM/ONE, is struck too.")  # fmt: skip
 @output_option("HTML page to write too: this answer first, then what was measured.")
 @click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
 @format_option("text", "json")
@@ -46,7 +55,7 @@ def decide(
     name: str | None, profile: str | None, rate_per_s: float | None, of_capacity: float | None, reads: float | None,
     workload: str | None, bound_ms: float, by: Figure, survive: int, stale: float | None, after_ms: float | None,
     fresh_run: str | None, minutes: float, engine: str | None, folder: Path | None, resume: bool,
-    output: Path | None, force: bool, form: str, **existing: Any,
+    faults: str, present: str | None, output: Path | None, force: bool, form: str, **existing: Any,
 ) -> None:  # fmt: skip
     """Decide which setting a service should use, by its load and its limits, with the evidence.
 
@@ -65,86 +74,149 @@ def decide(
     if profile is not None:
         if of_capacity is not None or reads is not None or rate_per_s is None:
             raise InputError("--profile: give --rate, the service's requests per second; its workload has the mix")
-        asked = Measuring(workload, rate_per_s, by, limits, minutes, engine, folder, resume)
-        measured, workload = asked.measured(profile, existing)
-        name = str(measured)
-    elif any(existing.values()) or engine or folder or resume:
-        raise InputError("--hosts and its options, --engine, --folder and --resume: go with --profile")
-    _answer(str(name), rate_per_s, of_capacity, reads, workload, by, limits, fresh_run, form, output)
+    elif any(existing.values()) or engine or folder or resume or faults != "none" or present:
+        raise InputError(
+            "--hosts and its options, --engine, --folder, --resume, --faults and --present: go with --profile"
+        )
+    question = Question(rate_per_s, of_capacity, reads, workload, by, limits, fresh_run)
+    if profile is not None:
+        measuring = Measuring(profile, minutes, engine, folder, resume)
+        measured, workload = measuring.measured(question, existing)
+        name, question = str(measured), replace(question, workload=workload)
+        if faults == "local":
+            measuring.struck(measured, question, present)
+    _answer(question.decided(str(name)), form, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A load and limits."""
+
+    rate_per_s: float | None
+    of_capacity: float | None
+    reads: float | None
+    workload: str | None
+    by: Figure
+    limits: Limits
+    fresh_run: str | None
+
+    def decided(self, name: str) -> Answered:
+        """Decide by a run, and by the one with faults beside it, if there is one."""
+        from cassbook.advisor import decision as decisions
+        from cassbook.advisor.live import live_of
+        from cassbook.advisor.open_advice import open_loads
+        from cassbook.ingest.folder import open_run
+        from cassbook.latency.under_trouble import dead_replica
+
+        if self.workload is not None and self.reads is not None:
+            raise InputError("--reads: the mix is a part of the workload; leave it out")
+        run, limits = open_run(name), self.limits
+        loads = open_loads(run, self.by)
+        mix = loads.mix(self.reads, self.workload)
+        asked: dict[str, Any] = {"of_capacity": self.of_capacity, "rate_per_s": self.rate_per_s}
+        advice = loads.advise(mix, **asked, bound_ms=limits.bound_ms, survive=limits.survive)
+        known = _known(str(run.manifest.get("engine", "")), self.fresh_run, limits)
+        struck = run.folder.with_name(f"{run.folder.name}{_STRUCK}")
+        statistics = open_run(struck).statistics if struck.is_dir() else run.statistics
+        dead = dead_replica(statistics, mix, advice.rates_per_s, self.by)
+        found = decisions.decide(advice, limits, known, dead, live_of(run, mix, self.rate_per_s, limits.after_ms))
+        others = _others(loads, mix, advice, limits)
+        lives = {words: live_of(run, other.mix, other.rate_per_s, limits.after_ms) for words, other in others}
+        return Answered(run, loads, mix, found, decisions.changes(others, found, known, lives))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A decision, what would change it, and the run that it is from."""
+
+    run: RecordedRun
+    loads: OpenLoads
+    mix: Mix
+    decision: Decision
+    changes: list[tuple[str, Decision]]
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """What is asked of a measurement."""
+    """How a service's profile is measured."""
 
-    workload: str | None
-    rate_per_s: float
-    by: Figure
-    limits: Limits
+    profile: str
     minutes: float
     engine: str | None
     folder: Path | None
     resume: bool
 
-    def measured(self, profile: str, existing: dict[str, Any]) -> tuple[Path, str]:
-        """Measure a profile's workload, or what is left of it; return the run folder and the workload."""
+    def measured(self, question: Question, existing: dict[str, Any]) -> tuple[Path, str]:
+        """Measure the workload, or what is left of it; return the run folder and the workload."""
         from cassbook.core.paths import project_root
         from cassbook.lab.run import decision_profile
         from cassbook.lab.run.measure import measure
 
-        hosts = asked_hosts(existing, self.engine)
-        given = decision_profile.read(profile, self.engine)
-        workload = decision_profile.workload_of(given, self.workload)
+        hosts, limits = asked_hosts(existing, self.engine), question.limits
+        given = decision_profile.read(self.profile, self.engine)
+        workload = decision_profile.workload_of(given, question.workload)
         wanted = decision_profile.profile_for(
-            given, workload=workload, rate_per_s=self.rate_per_s, by=self.by, bound_ms=self.limits.bound_ms,
-            minutes=self.minutes, after_ms=self.limits.after_ms, ours=hosts is None,
+            given, workload=workload, rate_per_s=question.rate_per_s or 0.0, by=question.by, bound_ms=limits.bound_ms,
+            minutes=self.minutes, after_ms=limits.after_ms, ours=hosts is None,
         )  # fmt: skip
         there, allowed_mb = None, None
         if hosts is not None:
             wanted, there = look(hosts, wanted, log, lambda version: False)
         where = "" if hosts is None else "existing-"
         folder = self.folder or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
+        if self.resume and _is_complete(folder):  # what is left is of the faults behind it
+            return folder, workload
         if there is not None:
             allowed_mb = confirm(announce(there, wanted, folder, self.resume, log), existing)
         measure(wanted, folder, resume=self.resume, log=log, existing=there, allowed_mb=allowed_mb)
         return folder, workload
 
+    def struck(self, measured: Path, question: Question, present: str | None) -> None:
+        """Kill a replica, and have one hang, under the two best settings and the present one, on a cluster of our own."""
+        from cassbook.core.releases import nearest
+        from cassbook.lab.run import decision_profile
+        from cassbook.lab.run.measure import measure
 
-def _answer(
-    name: str, rate_per_s: float | None, of_capacity: float | None, reads: float | None, workload: str | None,
-    by: str, limits: Limits, fresh_run: str | None, form: str, output: Path | None,
-) -> None:  # fmt: skip
-    """Print what a run says, write its page, and end with its exit code."""
-    from cassbook.advisor import decision as decisions
+        found = question.decided(str(measured))
+        given = decision_profile.read(self.profile, self.engine)
+        best = [f"{one.choice.setting.read_cl}/{one.choice.setting.write_cl}" for one in found.decision.options]
+        settings = list(dict.fromkeys([*best[:2], *([present] if present else [])]))
+        engine = nearest(str(found.run.manifest["engine"]))
+        wanted = decision_profile.trouble_for(
+            given, workload=str(question.workload), rate_per_s=question.rate_per_s or 0.0, settings=settings,
+            engine=engine,
+        )  # fmt: skip
+        folder = measured.with_name(f"{measured.name}{_STRUCK}")
+        if folder.is_dir() and _is_complete(folder):
+            return
+        log(f"faults: a replica is killed, and one hangs, once under each of {', '.join(settings)}, on clusters of "
+            f"{engine} started here")  # fmt: skip
+        measure(wanted, folder, resume=folder.is_dir(), log=log)
+
+
+def _is_complete(folder: Path) -> bool:
+    from cassbook.records import manifest
+    from cassbook.records.kinds import RUN
+
+    return (folder / "manifest.json").is_file() and bool(manifest.read(folder, RUN)["complete"])
+
+
+def _answer(answered: Answered, form: str, output: Path | None) -> None:
+    """Print a decision, write its page, and end with its exit code."""
     from cassbook.advisor import map_file
-    from cassbook.advisor.live import live_of
-    from cassbook.advisor.open_advice import open_loads
     from cassbook.cli.answers import decide as answer
-    from cassbook.ingest.folder import open_run
-    from cassbook.latency.under_trouble import dead_replica
 
-    if workload is not None and reads is not None:
-        raise InputError("--reads: the mix is a part of the workload; leave it out")
-    run = open_run(name)
-    loads = open_loads(run, by)
-    mix = loads.mix(reads, workload)
-    bounds: dict[str, Any] = {"bound_ms": limits.bound_ms, "survive": limits.survive}
-    advice = loads.advise(mix, of_capacity=of_capacity, rate_per_s=rate_per_s, **bounds)
-    known = _known(str(run.manifest.get("engine", "")), fresh_run, limits)
-    dead = dead_replica(run.statistics, mix, advice.rates_per_s, by)
-    found = decisions.decide(advice, limits, known, dead, live_of(run, mix, rate_per_s, limits.after_ms))
-    others = _others(loads, mix, advice, limits)
-    lives = {words: live_of(run, other.mix, other.rate_per_s, limits.after_ms) for words, other in others}
-    changes = decisions.changes(others, found, known, lives)
+    found, changes = answered.decision, answered.changes
     if form == "json":
-        click.echo(answer.as_json(found, changes, map_file.of_loads(run, loads, [mix], limits.bound_ms)))
+        adviser = map_file.of_loads(answered.run, answered.loads, [answered.mix], found.limits.bound_ms)
+        click.echo(answer.as_json(found, changes, adviser))
     else:
         click.echo(answer.text(found, changes))
     if output is not None:
         from cassbook.book.report import page
         from cassbook.core.files import write_text
 
-        write_text(output, page([run], answer.parts(found, changes)))
+        write_text(output, page([answered.run], answer.parts(found, changes)))
         log(f"written: {output}")
     if found.outcome:
         raise SystemExit(found.outcome)

@@ -134,6 +134,8 @@ def table(decision: Decision) -> pd.DataFrame:
             "unnoticed": _dead(option, "unnoticed"),
             "noticed": _dead(option, "noticed"),
         }
+        if any("hangs" in one.dead for one in decision.options):
+            row["hangs"] = _dead(option, "hangs")
         if limits.stale is not None:
             row[f"stale after {limits.after_ms:g} ms"] = _stale(option)
         row[f"<= {limits.bound_ms:g} ms"] = _verdict(option.held[RESPONSE])
@@ -198,6 +200,9 @@ def _notes(decision: Decision) -> Iterator[str]:
         "most/s: the highest rate that keeps the bound; survive: dead replicas that reads/writes survive; unnoticed, "
         f"noticed: {advice.by} in ms with a replica dead, before and after the other nodes know"
     )
+    faults = {figure.n for option in options for figure in option.dead.values()}
+    if faults == {1}:
+        yield "with a replica dead, or hanging: one fault a setting, and so without an interval"
     if decision.fresh_from:
         yield f"staleness: {decision.fresh_from}"
     if not any(option.dead for option in options):

@@ -24,6 +24,8 @@ _STALE_TIME, _STALE_RATE, _MOST_PROBES_PER_S = 0.35, 0.1, 500.0
 #: Fewer turns than that say nothing.
 _LEAST_TURNS = {True: 2, False: 3}  # on clusters of our own, and on others
 _MOST_WARM_UP_S = 30.0
+#: How long a setting is measured before it is struck, and after the others have noticed.
+_UNDER_TROUBLE_S = 15.0
 
 
 def read(name: str, engine: str | None) -> Profile:
@@ -115,6 +117,22 @@ def profile_for(
         "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
         "workloads": own and own.model_copy(update={"threads": []}),
         "warm_up": profile.warm_up.model_copy(update={"cap_s": min(profile.warm_up.cap_s, _MOST_WARM_UP_S)}),
+    })  # fmt: skip
+
+
+def trouble_for(profile: Profile, *, workload: str, rate_per_s: float, settings: Sequence[str], engine: str) -> Profile:
+    """Return the profile that strikes a replica of each of some settings once, killed and hanging, on our own cluster."""
+    common: dict[str, Any] = {
+        "workloads": [workload], "repeats": 1, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
+        "find_capacity": False, "own_shares": [], "settings": list(settings), "rates_per_s": [rate_per_s],
+        "measured_s": _UNDER_TROUBLE_S,
+    }  # fmt: skip
+    own = profile.workloads
+    return profile.model_copy(update={
+        "name": f"decide-{profile.name}"[:60], "engine": engine, "keep_samples": "first_block",
+        "open": [OpenSection(trouble=trouble, **common) for trouble in ("", "kill", "pause")],
+        "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
+        "workloads": own and own.model_copy(update={"threads": []}),
     })  # fmt: skip
 
 
