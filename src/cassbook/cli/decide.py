@@ -172,7 +172,7 @@ class Measuring:
         return folder, workload
 
     def struck(self, measured: Path, question: Question, present: str | None) -> None:
-        """Kill a replica, and have one hang, under the two best settings and the present one, on a cluster of our own."""
+        """Kill a replica, and have one hang, under the two best settings and the present one, on our own clusters."""
         from cassbook.core.releases import nearest
         from cassbook.lab.run import decision_profile
         from cassbook.lab.run.measure import measure

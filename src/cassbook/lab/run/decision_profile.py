@@ -121,7 +121,7 @@ def profile_for(
 
 
 def trouble_for(profile: Profile, *, workload: str, rate_per_s: float, settings: Sequence[str], engine: str) -> Profile:
-    """Return the profile that strikes a replica of each of some settings once, killed and hanging, on our own cluster."""
+    """Return the profile that strikes a replica under each setting once, killed and hanging, on our own cluster."""
     common: dict[str, Any] = {
         "workloads": [workload], "repeats": 1, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
         "find_capacity": False, "own_shares": [], "settings": list(settings), "rates_per_s": [rate_per_s],
