@@ -232,7 +232,7 @@ def decide(
     for choice in choices:
         levels = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
         segments = live.segments.get(levels) if live else None
-        own = live.stale.get(levels) if live else None
+        own = live.stale.get(levels) if live and limits.stale is not None else None
         held = {
             RESPONSE: _response(choice, limits, error, advice, segments),
             SURVIVE: _survive(choice, limits),

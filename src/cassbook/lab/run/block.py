@@ -319,7 +319,7 @@ class Block:
         if part.probe_after_ms is None:
             return None
         if cell.workload not in self._probes:
-            tables = [table.partition(".")[2] for table in self._client.workloads[cell.workload].tables]
+            tables = workloads.tables_of(self._profile, cell.workload)
             seed = np.random.default_rng([self._profile.seed, cell.block, self._start.number, 6])
             self._probes[cell.workload] = SideProbe(
                 self._session, self._cluster.addresses, self._cluster.keyspace, tables, seed,

@@ -98,7 +98,10 @@ def profile_for(
     settings, weak = list(found), [name for name, strong in found.items() if not strong]
     rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
     probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1
-    measured_s, probed_s = _shared_out(60 * minutes / starts, len(settings) * len(rates), len(probed), ours)
+    warm_up_s = min(profile.warm_up.cap_s, _MOST_WARM_UP_S)
+    aside_s = warm_up_s + _START_S if ours else warm_up_s * (2 if probed else 1) + _ASIDE_S
+    turns = len(settings) * len(rates), len(probed)
+    measured_s, probed_s = _shared_out(60 * minutes, starts, aside_s, turns, _LEAST_TURNS[ours])
     common: dict[str, Any] = {
         "workloads": [workload], "repeats": starts, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
         "find_capacity": False, "rising": True, "bound_ms": bound_ms, "own_shares": [],
@@ -116,7 +119,7 @@ def profile_for(
         "name": f"decide-{profile.name}"[:60], "open": sections, "keep_samples": "all",
         "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
         "workloads": own and own.model_copy(update={"threads": []}),
-        "warm_up": profile.warm_up.model_copy(update={"cap_s": min(profile.warm_up.cap_s, _MOST_WARM_UP_S)}),
+        "warm_up": profile.warm_up.model_copy(update={"cap_s": warm_up_s}),
     })  # fmt: skip
 
 
@@ -136,18 +139,19 @@ def trouble_for(profile: Profile, *, workload: str, rate_per_s: float, settings:
     })  # fmt: skip
 
 
-def _shared_out(start_s: float, turns: int, probed: int, ours: bool) -> tuple[float, float]:
-    """Return how long each setting is measured at each rate, and probed, in one cluster start of so many seconds."""
-    aside_s = _START_S + _MOST_WARM_UP_S if ours else _ASIDE_S + _MOST_WARM_UP_S * (2 if probed else 1)
-    share = _STALE_TIME if probed else 0.0
-    of_turn, least = LEAST_SEGMENT_S + _LEAD_IN_S, _LEAST_TURNS[ours]
-    parts = [(1 - share, turns), *([(share, probed)] if probed else [])]
-    counts = [math.floor((start_s - aside_s) * part / (number * of_turn)) for part, number in parts]
+def _shared_out(whole_s: float, starts: int, aside_s: float, turns: tuple[int, int], least: int) -> tuple[float, float]:
+    """Return how long each setting is measured at each rate, and probed, in one cluster start.
+
+    `turns`: how many settings take turns at all rates, and are probed. InputError if there is no time for the `least`.
+    """
+    measured, probed = turns
+    share, of_turn_s = _STALE_TIME if probed else 0.0, LEAST_SEGMENT_S + _LEAD_IN_S
+    parts = [(1 - share, measured), *([(share, probed)] if probed else [])]
+    counts = [math.floor((whole_s / starts - aside_s) * part / (number * of_turn_s)) for part, number in parts]
     if min(counts) < least:
-        needed_s = aside_s + max(least * of_turn * number / part for part, number in parts)
-        starts = _OURS_STARTS if ours else 1
+        needed_s = starts * (aside_s + max(least * of_turn_s * number / part for part, number in parts))
         raise InputError(
-            f"--minutes: too short for {least} turns of each setting; give {math.ceil(starts * needed_s / 60)} or more"
+            f"--minutes: too short for {least} turns of each setting; give {math.ceil(needed_s / 60)} or more"
         )
     return counts[0] * LEAST_SEGMENT_S, counts[-1] * LEAST_SEGMENT_S
 

@@ -38,7 +38,7 @@ class SideProbe:
         found, refused = targets(session, keyspace, tables)
         reasons = "; ".join(f"{table}: {why}" for table, why in refused.items())
         if not found:
-            raise LaboratoryError(f"the staleness of no table can be probed: {reasons}")
+            raise LaboratoryError(f"no table's staleness can be probed: {reasons or 'the workload makes none'}")
         if reasons:
             log(f"not probed for staleness: {reasons}")
         self._note = note
