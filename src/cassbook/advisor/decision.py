@@ -242,8 +242,20 @@ def decide(
         options.append(Option(choice, held, (dead or {}).get(levels, {})))
     order = (PASS, UNKNOWN, FAIL)
     options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.choice.response_us.value))
-    basis = known.basis if known is not None and limits.stale is not None else ""
-    return Decision(advice=advice, limits=limits, options=tuple(options), error=error, fresh_from=basis, live=live)
+    return Decision(advice=advice, limits=limits, options=tuple(options), error=error, fresh_from=_fresh_from(limits, known, live), live=live)
+
+
+def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
+    """Say what staleness rests on."""
+    if limits.stale is None:
+        return ""
+    if live is not None and live.stale:
+        counts = ", ".join(f"{levels} {sum(of for _, of in own):,}" for levels, own in live.stale.items())
+        return (
+            f"reads of the service's own tables beside its load, {limits.after_ms:g} ms after the write, through another "
+            f"coordinator: {counts}"
+        )
+    return known.basis if known is not None else ""
 
 
 def _response(
@@ -267,7 +279,8 @@ def _response(
     if verdict != UNKNOWN:
         return Held(verdict, figure, source, near=near)
     needed = _needed(figure, limits.bound_ms, error if segments is None else None)
-    said = f"about {needed} {unit}s, of {figure.n}" if needed else f"it is too close to {limits.bound_ms:g} ms"
+    longer = "" if segments is None else " (longer --minutes)"
+    said = f"about {needed} {unit}s, of {figure.n}{longer}" if needed else f"it is too close to {limits.bound_ms:g} ms"
     return Held(UNKNOWN, figure, source, said, near)
 
 

@@ -2,11 +2,18 @@
 
 import json
 from importlib import resources
+from types import SimpleNamespace
 
 import jsonschema
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
+from cassbook.advisor.decision import RESPONSE, Held, Limits, Option
+from cassbook.cli.answers.decide import lines_for
+from cassbook.core.consistency import Setting
+from cassbook.core.estimate import Estimate
+from cassbook.latency.verdicts import PASS
 from cassbook_advisor import InputError, Latencies
 from tests.helpers import open_runs
 from tests.helpers.command import cassbook
@@ -139,3 +146,14 @@ def refused(*arguments):
 )
 def test_a_wrong_question_names_what_would_work(arguments, words):
     assert words in refused(*arguments, "--bound-ms", 20)
+
+
+@pytest.mark.parametrize(("dead_ms", "helped"), [(40.2, True), (12.0, False)])
+def test_a_replica_that_is_away_and_breaks_the_bound_comes_with_what_a_driver_can_do(dead_ms, helped):
+    held = {RESPONSE: Held(PASS, Estimate(12.4, 11.0, 14.0, 24), "measured")}
+    dead = {"unnoticed": Estimate(dead_ms, np.nan, np.nan, 1)}
+    option = Option(SimpleNamespace(setting=Setting("2R-2W", "QUORUM", "QUORUM")), held, dead)
+    text = "\n".join(lines_for(option, Limits(bound_ms=20.0)))
+    assert ("40.2 ms while one is dead and unnoticed" in text) == helped
+    assert ("delay = 12 milliseconds" in text) == helped
+    assert ("speculative_retry" in text) == helped

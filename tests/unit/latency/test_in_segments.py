@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cassbook.core import paths
 from cassbook.core.estimate import ERROR
 from cassbook.latency.in_segments import InSegments
 from cassbook.latency.verdicts import FAIL, PASS, ZONE, against, is_settled, looks, share_of_error
@@ -63,6 +64,49 @@ def test_who_looks_again_and_again_is_hardly_ever_wrong_beyond_the_zone(bound, w
                 errors += against(figure, bound * truth("p99")) == wrong
                 break
     assert errors <= ERROR * screens
+
+
+def recorded_screens():
+    """Return, of each rate in each start of the pilot, the segments of each setting: (median, p99) in ms, in order."""
+    table = pd.read_csv(paths.records_dir() / "load-pilot-5.0.9" / "slices.csv")
+    table = table[table["cell_id"].str.contains("-open-.*-share")]
+    screens = {}
+    for cell_id, own in table.groupby("cell_id"):
+        middle, tail = (own[name].to_numpy() / 1e3 for name in ("response_p50_us", "response_p99_us"))
+        screens.setdefault(cell_id.rpartition("-")[0], []).append(np.column_stack([middle, tail]))
+    return screens
+
+
+def like(middle_ms, tail_ms, rng, requests=400):
+    """Requests of a segment that has this median and this p99."""
+    return np.exp(np.log(middle_ms) + np.log(tail_ms / middle_ms) / 2.3263 * rng.normal(size=requests))
+
+
+def resampled(pool, rng, count=24, block=2):
+    """Segments drawn from recorded ones, neighbours in time together."""
+    begins = rng.integers(0, len(pool) - block + 1, count // block)
+    return [like(*pool[begin + k], rng) for begin in begins for k in range(block)]
+
+
+@pytest.mark.parametrize(("bound", "wrong"), [(1 / ZONE, PASS), (ZONE, FAIL)])
+def test_a_screen_of_recorded_segments_is_wrong_no_more_often_than_it_says(bound, wrong):
+    """All settings of a screen are just beyond the zone, on one side; segments come in blocks, as they were recorded."""
+    rng, rounds, errors, screens = np.random.default_rng(11), 24, 0, 0
+    for pools in recorded_screens().values():
+        truths = [np.quantile(np.concatenate([like(*one, rng, 5_000) for one in pool]), 0.99) for pool in pools]
+        error = share_of_error(2 * len(pools), len(looks(rounds)))
+        for _ in range(8):
+            said = set()
+            for pool, true in zip(pools, truths, strict=True):
+                made = resampled(pool, rng, rounds)
+                for at in looks(rounds):
+                    figure = InSegments(tuple(made[:at])).estimate("p99", error)
+                    if is_settled(figure, bound * true):
+                        said.add(against(figure, bound * true))
+                        break
+            errors, screens = errors + (wrong in said), screens + 1
+    assert screens >= 100
+    assert errors <= ERROR * screens, (errors, screens)
 
 
 def test_requests_that_share_their_luck_count_for_less():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from cassbook.advisor.decision import (
     ZONE,
     Decision,
     Held,
+    Limits,
     Live,
     Option,
 )
@@ -60,7 +61,7 @@ def parts(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> d
     return {
         "first": list(_first(decision)), "table": table(decision).rename_axis("setting").reset_index(),
         "notes": list(_notes(decision)), "changes": list(_changes(changes)),
-        "lines": [] if decision.winner is None else lines_for(decision.winner),
+        "lines": [] if decision.winner is None else lines_for(decision.winner, decision.limits),
     }  # fmt: skip
 
 
@@ -234,11 +235,11 @@ def _changes(changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
         yield f"{words}: {name_of(other.winner) if other.winner is not None else without}"
 
 
-def lines_for(option: Option) -> list[str]:
+def lines_for(option: Option, limits: Limits) -> list[str]:
     """Return what to put into cqlsh and into drivers for a setting."""
     read, write = option.choice.setting.read_cl, option.choice.setting.write_cl
     same = read == write
-    return [
+    lines = [
         "In cqlsh:",
         f"  CONSISTENCY {read}"
         if same
@@ -253,6 +254,27 @@ def lines_for(option: Option) -> list[str]:
         f"  datastax-java-driver.profiles.reads.basic.request.consistency = {read}",
         f"  datastax-java-driver.profiles.writes.basic.request.consistency = {write}",
     ]
+    slow = {when: dead for when, dead in option.dead.items() if dead.value > limits.bound_ms}
+    return [*lines, *_speculative(option, slow, limits)] if slow else lines
+
+
+#: What a replica is that does not answer, by what the others know of it.
+_AWAY = {"unnoticed": "dead and unnoticed", "noticed": "dead and noticed", "hangs": "hanging"}
+
+
+def _speculative(option: Option, slow: Mapping[str, Estimate], limits: Limits) -> Iterator[str]:
+    """Say how a driver asks a second coordinator, where a replica that is away breaks the bound."""
+    when = ", ".join(f"{three_digits(dead.value)} ms while one is {_AWAY[name]}" for name, dead in slow.items())
+    delay_ms = max(1, round(option.held[RESPONSE].figure.value))
+    yield f"A replica that is away breaks the bound of {limits.bound_ms:g} ms: {when}. A second request may help, of statements"
+    yield f"that may be sent twice (no counters, no appending to lists), after the usual {delay_ms} ms:"
+    yield "Python driver, in the profiles above:"
+    yield f"      speculative_execution_policy=ConstantSpeculativeExecutionPolicy({delay_ms / 1e3:g}, 1)"
+    yield "Java driver, application.conf:"
+    yield "  datastax-java-driver.advanced.speculative-execution-policy {"
+    yield f"    class = ConstantSpeculativeExecutionPolicy, max-executions = 2, delay = {delay_ms} milliseconds }}"
+    yield "Between coordinator and replicas, in cqlsh:"
+    yield "  ALTER TABLE ... WITH speculative_retry = '99p';   -- from 4.0 on the default; before it '99PERCENTILE'"
 
 
 def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser: dict[str, Any]) -> str:
