@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from cassbook.profile.open import Figure
     from cassbook.records.run import RecordedRun
 
+#: A person stops nodes.
+BY_HAND = "by-hand"
 #: Behind the name of a run, in the folder beside it, where replicas were struck.
 _STRUCK = "-faults"
 
@@ -42,9 +45,9 @@ _STRUCK = "-faults"
 @click.option("--engine", help="With --profile on clusters started here: Cassandra version. Default: the profile's.")
 @click.option("--folder", type=click.Path(path_type=Path), help="With --profile: run folder. Default: in _build/runs.")
 @click.option("--resume", is_flag=True, help="With --profile: go on with an interrupted measurement.")
-@click.option("--faults", type=click.Choice(["none", "local"]), default="none", show_default=True,
-              help="With --profile: kill a replica, and have one hang, once under each of the two best settings, on "
-              "clusters started here.")  # fmt: skip
+@click.option("--faults", type=click.Choice(["none", "local", BY_HAND]), default="none", show_default=True,
+              help="With --profile, once under each of the two best settings: local kills a replica, and has one hang, "
+              "on clusters started here; by-hand asks you to stop a node of --hosts, and to start it again.")  # fmt: skip
 @click.option("--present", metavar="LEVELS", help="With --faults: the setting that the service has now, such as "
               "QUORUM/ONE, is struck too.")  # fmt: skip
 @output_option("HTML page to write too: this answer first, then what was measured.")
@@ -78,13 +81,15 @@ def decide(
         raise InputError(
             "--hosts and its options, --engine, --folder, --resume, --faults and --present: go with --profile"
         )
+    if faults == BY_HAND and not (existing["hosts"] and sys.stdin.isatty()):
+        raise InputError("--faults by-hand: needs --hosts, and a terminal at which somebody answers")
     question = Question(rate_per_s, of_capacity, reads, workload, by, limits, fresh_run)
     if profile is not None:
         measuring = Measuring(profile, minutes, engine, folder, resume)
         measured, workload = measuring.measured(question, existing)
         name, question = str(measured), replace(question, workload=workload)
-        if faults == "local":
-            measuring.struck(measured, question, present)
+        if faults != "none":
+            measuring.struck(measured, question, present, existing if faults == BY_HAND else None)
     _answer(question.decided(str(name)), form, output)
 
 
@@ -171,8 +176,10 @@ class Measuring:
         measure(wanted, folder, resume=self.resume, log=log, existing=there, allowed_mb=allowed_mb)
         return folder, workload
 
-    def struck(self, measured: Path, question: Question, present: str | None) -> None:
-        """Kill a replica, and have one hang, under the two best settings and the present one, on our own clusters."""
+    def struck(
+        self, measured: Path, question: Question, present: str | None, existing: dict[str, Any] | None
+    ) -> None:
+        """Strike a replica under the two best settings and the present one: by hand where there are `existing` hosts."""
         from cassbook.core.releases import nearest
         from cassbook.lab.run import decision_profile
         from cassbook.lab.run.measure import measure
@@ -181,17 +188,22 @@ class Measuring:
         given = decision_profile.read(self.profile, self.engine)
         best = [f"{one.choice.setting.read_cl}/{one.choice.setting.write_cl}" for one in found.decision.options]
         settings = list(dict.fromkeys([*best[:2], *([present] if present else [])]))
-        engine = nearest(str(found.run.manifest["engine"]))
+        engine, hosts = nearest(str(found.run.manifest["engine"])), asked_hosts(existing, None) if existing else None
         wanted = decision_profile.trouble_for(
             given, workload=str(question.workload), rate_per_s=question.rate_per_s or 0.0, settings=settings,
-            engine=engine,
+            engine=engine, by_hand=hosts is not None,
         )  # fmt: skip
         folder = measured.with_name(f"{measured.name}{_STRUCK}")
-        if folder.is_dir() and _is_complete(folder):
+        if _is_complete(folder):
             return
-        log(f"faults: a replica is killed, and one hangs, once under each of {', '.join(settings)}, on clusters of "
-            f"{engine} started here")  # fmt: skip
-        measure(wanted, folder, resume=folder.is_dir(), log=log)
+        there, names = None, ", ".join(settings)
+        if hosts is None:
+            log(f"faults: a replica is killed, and one hangs, once under each of {names}, on clusters of {engine} here")
+        else:
+            log(f"faults: you are asked to stop a node, once under each of {names}")
+            wanted, there = look(hosts, wanted, log, lambda version: False)
+            announce(there, wanted, folder, folder.is_dir(), log)
+        measure(wanted, folder, resume=folder.is_dir(), log=log, existing=there)
 
 
 def _is_complete(folder: Path) -> bool:

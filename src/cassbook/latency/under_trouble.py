@@ -13,9 +13,11 @@ from cassbook.latency.open_loads import Mix
 from cassbook.latency.percentiles import response_column
 
 #: Conditions of cells, by what the other nodes know of the dead one.
-CONDITIONS = {"kill_unnoticed": "unnoticed", "dead_node": "noticed", "pause_unnoticed": "hangs"}
+CONDITIONS = {
+    "kill_unnoticed": "unnoticed", "dead_node": "noticed", "pause_unnoticed": "hangs", "stop_unnoticed": "unnoticed",
+}  # fmt: skip
 #: Where settings were not measured in turn while a node was dead, what each showed after its own kill stands for that.
-_INSTEAD = {"kill_noticed": "noticed"}
+_INSTEAD = {"kill_noticed": "noticed", "stop_noticed": "noticed"}
 #: A load this near to the one asked for, as a factor, stands for it.
 _NEAR = 1.25
 

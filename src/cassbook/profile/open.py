@@ -17,8 +17,10 @@ from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Rates, 
 Arrivals = Literal["poisson", "even"]
 #: Where shares of capacity are measured and nothing is said: what settings that carry more are measured at alone.
 OWN_SHARES = (0.5, 0.8)
-#: What a cell under open arrivals meets: nothing, a node that is dead and known to be, one that is killed or hangs.
-Trouble = Literal["", "dead_node", "kill", "pause"]
+#: What a cell under open arrivals meets: nothing, a node that is dead and known to be, one that is killed or hangs, or
+#: one that a person stops when asked to, on a cluster that is not ours.
+Trouble = Literal["", "dead_node", "kill", "pause", "stop"]
+BY_HAND = "stop"
 #: What processors nodes have.
 Processors = Literal["shared", "own", "quota"]
 #: What cells have in their column `condition` beside which staleness is probed.
@@ -89,7 +91,7 @@ class OpenSection(Section):
     until_known: Figure | None = None
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
     #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of
-    #: the block; `kill` and `pause` strike while a setting is measured alone.
+    #: the block; `kill`, `pause` and `stop` strike while a setting is measured alone.
     trouble: Trouble = ""
     #: What each node may use: all processors, one of its own, or the time of `quota_cores`; set when code is compiled.
     processors: Processors = "shared"
@@ -149,7 +151,7 @@ class OpenSection(Section):
             raise ValueError(f"own_shares: not with trouble: {self.trouble}, whose rates all settings have in common")
         if self.trouble and self.processors != "shared":
             raise ValueError(f"trouble: {self.trouble}: not with processors: {self.processors}; give one")
-        if (self.trouble or self.processors != "shared") and self.rising:
+        if (self.trouble not in {"", BY_HAND} or self.processors != "shared") and self.rising:
             raise ValueError(f"{self.condition}: not with rising, which is for a cluster that people depend on")
         return self
 

@@ -9,7 +9,7 @@ from typing import Any
 from cassbook.core.consistency import Setting, levels, strong_settings
 from cassbook.core.errors import InputError
 from cassbook.profile import stress
-from cassbook.profile.open import LEAST_SEGMENT_S, Figure, OpenSection
+from cassbook.profile.open import BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
 from cassbook.profile.profile import Profile, profile_of, read_yaml
 
 #: Rates as times the one asked for: on a cluster that people depend on, and on one of our own.
@@ -123,8 +123,14 @@ def profile_for(
     })  # fmt: skip
 
 
-def trouble_for(profile: Profile, *, workload: str, rate_per_s: float, settings: Sequence[str], engine: str) -> Profile:
-    """Return the profile that strikes a replica under each setting once, killed and hanging, on our own cluster."""
+def trouble_for(
+    profile: Profile, *, workload: str, rate_per_s: float, settings: Sequence[str], engine: str, by_hand: bool = False
+) -> Profile:
+    """Return the profile that strikes a replica under each setting once.
+
+    On a cluster of our own it is killed, and hangs; on another (`by_hand`) a person stops it.
+    """
+    strikes: tuple[Trouble, ...] = (BY_HAND,) if by_hand else ("kill", "pause")
     common: dict[str, Any] = {
         "workloads": [workload], "repeats": 1, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
         "find_capacity": False, "own_shares": [], "settings": list(settings), "rates_per_s": [rate_per_s],
@@ -133,7 +139,7 @@ def trouble_for(profile: Profile, *, workload: str, rate_per_s: float, settings:
     own = profile.workloads
     return profile.model_copy(update={
         "name": f"decide-{profile.name}"[:60], "engine": engine, "keep_samples": "first_block",
-        "open": [OpenSection(trouble=trouble, **common) for trouble in ("", "kill", "pause")],
+        "open": [OpenSection(trouble=trouble, **common) for trouble in ("", *strikes)],
         "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
         "workloads": own and own.model_copy(update={"threads": []}),
     })  # fmt: skip
