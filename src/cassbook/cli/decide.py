@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cassbook.advisor.freshness import Known
     from cassbook.latency.open_loads import Mix, OpenAdvice, OpenLoads
     from cassbook.profile.open import Figure
+    from cassbook.profile.profile import Profile
     from cassbook.records.run import RecordedRun
 
 #: A person stops nodes.
@@ -77,6 +78,8 @@ def decide(
     if profile is not None:
         if of_capacity is not None or reads is not None or rate_per_s is None:
             raise InputError("--profile: give --rate, the service's requests per second; its workload has the mix")
+        if not rate_per_s > 0:
+            raise InputError(f"--rate: {rate_per_s:g} is not above 0; give the service's requests per second")
     elif any(existing.values()) or engine or folder or resume or faults != "none" or present:
         raise InputError(
             "--hosts and its options, --engine, --folder, --resume, --faults and --present: go with --profile"
@@ -85,11 +88,11 @@ def decide(
         raise InputError("--faults by-hand: needs --hosts, and a terminal at which somebody answers")
     question = Question(rate_per_s, of_capacity, reads, workload, by, limits, fresh_run)
     if profile is not None:
-        measuring = Measuring(profile, minutes, engine, folder, resume)
+        measuring = Measuring(profile, minutes, engine, folder, resume, present)
         measured, workload = measuring.measured(question, existing)
         name, question = str(measured), replace(question, workload=workload)
         if faults != "none":
-            measuring.struck(measured, question, present, existing if faults == BY_HAND else None)
+            measuring.struck(measured, question, existing if faults == BY_HAND else None)
     _answer(question.decided(str(name)), form, output)
 
 
@@ -150,16 +153,20 @@ class Measuring:
     engine: str | None
     folder: Path | None
     resume: bool
+    present: str | None
 
     def measured(self, question: Question, existing: dict[str, Any]) -> tuple[Path, str]:
         """Measure the workload, or what is left of it; return the run folder and the workload."""
+        from cassbook.core.consistency import setting
         from cassbook.core.paths import project_root
         from cassbook.lab.run import decision_profile
         from cassbook.lab.run.measure import measure
 
         hosts, limits = asked_hosts(existing, self.engine), question.limits
         given = decision_profile.read(self.profile, self.engine)
-        workload = decision_profile.workload_of(given, question.workload)
+        workload = decision_profile.workload_of(given, question.workload, reads=limits.stale is not None)
+        if self.present is not None:
+            setting(self.present, given.cluster.replication_factor)
         wanted = decision_profile.profile_for(
             given, workload=workload, rate_per_s=question.rate_per_s or 0.0, by=question.by, bound_ms=limits.bound_ms,
             minutes=self.minutes, after_ms=limits.after_ms, ours=hosts is None,
@@ -170,15 +177,14 @@ class Measuring:
         where = "" if hosts is None else "existing-"
         folder = self.folder or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
         if self.resume and _is_complete(folder):  # what is left is of the faults behind it
+            _check_same(folder, wanted)
             return folder, workload
         if there is not None:
             allowed_mb = confirm(announce(there, wanted, folder, self.resume, log), existing)
         measure(wanted, folder, resume=self.resume, log=log, existing=there, allowed_mb=allowed_mb)
         return folder, workload
 
-    def struck(
-        self, measured: Path, question: Question, present: str | None, existing: dict[str, Any] | None
-    ) -> None:
+    def struck(self, measured: Path, question: Question, existing: dict[str, Any] | None) -> None:
         """Strike a replica under the two best settings and the present one: by hand where there are `existing` hosts."""
         from cassbook.core.releases import nearest
         from cassbook.lab.run import decision_profile
@@ -187,7 +193,7 @@ class Measuring:
         found = question.decided(str(measured))
         given = decision_profile.read(self.profile, self.engine)
         best = [f"{one.choice.setting.read_cl}/{one.choice.setting.write_cl}" for one in found.decision.options]
-        settings = list(dict.fromkeys([*best[:2], *([present] if present else [])]))
+        settings = list(dict.fromkeys([*best[:2], *([self.present] if self.present else [])]))
         engine, hosts = nearest(str(found.run.manifest["engine"])), asked_hosts(existing, None) if existing else None
         wanted = decision_profile.trouble_for(
             given, workload=str(question.workload), rate_per_s=question.rate_per_s or 0.0, settings=settings,
@@ -211,6 +217,18 @@ def _is_complete(folder: Path) -> bool:
     from cassbook.records.kinds import RUN
 
     return (folder / "manifest.json").is_file() and bool(manifest.read(folder, RUN)["complete"])
+
+
+def _check_same(folder: Path, wanted: Profile) -> None:
+    """Refuse (InputError) a complete run of another profile: it would answer another question."""
+    from cassbook.records import manifest
+    from cassbook.records.kinds import RUN
+
+    if manifest.read(folder, RUN)["profile"] != wanted.model_dump(mode="json"):
+        raise InputError(
+            f"{folder}: was measured for another profile, rate, bound or --minutes; leave --resume out and name another "
+            "--folder"
+        )
 
 
 def _answer(answered: Answered, form: str, output: Path | None) -> None:

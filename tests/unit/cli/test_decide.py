@@ -140,6 +140,7 @@ def refused(*arguments):
         (("--run", "standard-5.0.9", "--profile", "quick"), "not both"),
         (("--run", "standard-5.0.9", "--hosts", "10.0.0.11"), "go with --profile"),
         (("--profile", "quick"), "give --rate, the service's requests per second"),
+        (("--profile", "quick", "--rate", -1), "--rate: -1 is not above 0"),
         (("--profile", "quick", "--rate", 100, "--faults", "by-hand"), "needs --hosts, and a terminal"),
         (("--profile", "quick", "--rate", 100, "--reads", 0.5), "its workload has the mix"),
         (("--profile", "quick", "--rate", 100), "name one of the profile's own workloads (workloads.own); it has none"),

@@ -8,6 +8,8 @@ from typing import Any
 
 from cassbook.core.consistency import Setting, levels, strong_settings
 from cassbook.core.errors import InputError
+from cassbook.lab.load.core_workloads import read_share
+from cassbook.lab.load.statements import own_shares
 from cassbook.profile import stress
 from cassbook.profile.open import BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
 from cassbook.profile.profile import Profile, profile_of, read_yaml
@@ -162,15 +164,16 @@ def _shared_out(whole_s: float, starts: int, aside_s: float, turns: tuple[int, i
     return counts[0] * LEAST_SEGMENT_S, counts[-1] * LEAST_SEGMENT_S
 
 
-def workload_of(profile: Profile, name: str | None) -> str:
+def workload_of(profile: Profile, name: str | None, reads: bool = False) -> str:
     """Return the service's own workload: the one that is named, or the only one.
 
-    Raises InputError where there is none, or several.
+    Raises InputError where there is none, or several, or where it has to have `reads` and reads nothing.
     """
-    own: Sequence[str] = [section.name for section in profile.workloads.own] if profile.workloads else []
-    if name is None and len(own) == 1:
-        return own[0]
-    if name in own:
-        return str(name)
-    there = f"it has {', '.join(own)}" if own else "it has none"
-    raise InputError(f"--workload: name one of the profile's own workloads (workloads.own); {there}")
+    own = {section.name: section for section in profile.workloads.own} if profile.workloads else {}
+    found = next(iter(own)) if name is None and len(own) == 1 else name
+    if found is None or found not in own:
+        there = f"it has {', '.join(own)}" if own else "it has none"
+        raise InputError(f"--workload: name one of the profile's own workloads (workloads.own); {there}")
+    if reads and not read_share(own_shares(own[found])):
+        raise InputError(f"--stale: workload {found} reads nothing, so nothing of it is stale; leave --stale out")
+    return found

@@ -80,5 +80,30 @@ def test_the_workload_is_named_where_it_is_not_the_only_one(given):
     assert decision_profile.workload_of(given, None) == "rows"
     with pytest.raises(InputError, match="it has rows"):
         decision_profile.workload_of(given, "other")
+    with pytest.raises(InputError, match="it has rows"):
+        decision_profile.workload_of(given, "rows, other")
     with pytest.raises(InputError, match="it has none"):
         decision_profile.workload_of(given.model_copy(update={"workloads": None}), None)
+
+
+def test_nothing_that_is_only_written_can_be_stale(given):
+    own = given.workloads.own[0]
+    write = own.operations[0].model_copy(update={"kind": "UPDATE"})
+    only = given.workloads.model_copy(update={"own": [own.model_copy(update={"operations": [write]})]})
+    written = given.model_copy(update={"workloads": only})
+    assert decision_profile.workload_of(written, None) == "rows"
+    with pytest.raises(InputError, match="--stale: workload rows reads nothing"):
+        decision_profile.workload_of(written, None, reads=True)
+
+
+def test_replicas_are_struck_by_us_or_by_a_person(given):
+    how = {"workload": "rows", "rate_per_s": 200.0, "settings": ["ONE/ONE", "QUORUM/QUORUM"], "engine": "5.0.9"}
+    ours = decision_profile.trouble_for(given, **how)
+    theirs = decision_profile.trouble_for(given, **how, by_hand=True)
+    assert [part.trouble for part in ours.open] == ["", "kill", "pause"]
+    assert [part.trouble for part in theirs.open] == ["", "stop"]
+    for wanted in (ours, theirs):
+        assert Profile.model_validate(wanted.model_dump()) == wanted
+        assert {cell.condition for cell in plan(wanted)[0]} > {""}
+    careful = theirs.model_copy(update={"open": [one.model_copy(update={"rising": True}) for one in theirs.open]})
+    assert Profile.model_validate(careful.model_dump()) == careful
