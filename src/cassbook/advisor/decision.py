@@ -1,9 +1,7 @@
 """Which setting for a service: each limit held against each setting, one error shared by all of them, and a winner.
 
-A limit passes or fails by a whole interval. All intervals of one decision together miss the truth with a chance of
-`ERROR` at most (Bonferroni), so that a screen of twenty verdicts is as reliable as a single one. What is left is not
-known, and says what is lacking. A figure within a factor of `ZONE` of its limit may stay unknown for long: to decide
-it takes more cluster starts than it is worth.
+A limit passes or fails by a whole interval (`latency.verdicts`). What is left is not known, and says what is lacking. A
+figure within a factor of `ZONE` of its limit may stay unknown for long: to decide it takes more than it is worth.
 """
 
 from __future__ import annotations
@@ -16,25 +14,26 @@ import numpy as np
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import ERROR, FEWEST, Estimate, binomial_bounds, student_half_width
-from cassbook.core.proportion import reads_to_show
+from cassbook.core.estimate import FEWEST, Estimate, binomial_bounds, student_half_width
+from cassbook.core.proportion import Proportion, reads_to_show
 from cassbook.core.words import counted
 from cassbook.latency.capacity import EMPTY, FAILED, NOT_CARRIED, UNSENT
 from cassbook.latency.open_loads import OUTSIDE, TOO_FEW
+from cassbook.latency.verdicts import FAIL, PASS, UNKNOWN, ZONE, against, is_near, share_of_error
 
 if TYPE_CHECKING:
     from cassbook.advisor.freshness import Freshness, Known
+    from cassbook.latency.in_segments import InSegments
     from cassbook.latency.open_loads import OpenAdvice, OpenChoice
 
-PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
 #: What a program gets: a setting was found, none meets the limits, or that is not known.
 FOUND, NONE, NOT_KNOWN = 0, 3, 4
-#: Within this factor of a limit a figure need not be decided.
-ZONE = 1.25
 #: The limits, in the order of a screen.
 RESPONSE, SURVIVE, STALE = "response", "survive", "stale"
 #: More cluster starts than anybody makes.
 _MOST_STARTS = 100
+#: So many times as long nobody measures a running cluster.
+_MOST_TIMES = 30
 _NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 
 
@@ -75,6 +74,25 @@ class Limits:
             raise InputError(f"--stale: {self.stale:g} is no share above 0, such as 1e-4; 1 allows any")
         if self.after_ms is not None and not self.after_ms >= 0:
             raise InputError(f"--after-ms: {self.after_ms:g} is no time after a write; give 0 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """What was measured on a cluster that is running, by a setting's levels, such as QUORUM/QUORUM.
+
+    Attributes
+    ----------
+    segments : mapping of str to InSegments
+        Response times at the load.
+    stale : mapping of str to sequence of (int, int)
+        Of the service's own tables: how many reads of how many missed a write of the limit's age, segment by segment.
+    looks : int
+        How often it was asked, at most, whether a verdict is there already: each look may err.
+    """
+
+    segments: Mapping[str, InSegments] = field(default_factory=dict)
+    stale: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    looks: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +157,11 @@ class Decision:
     options : tuple of Option
         Those that meet all limits, the fastest first; then those that may; then the others.
     error : float
-        Chance that an interval of one limit of one setting is wrong, of `ERROR` for the whole screen.
+        Chance that an interval of one limit of one setting is wrong, of 5 % for the whole screen.
     fresh_from : str
         What staleness rests on; empty where no limit asks for it.
+    live : Live, optional
+        What was measured on a running cluster, where the answer is of that one now.
     """
 
     advice: OpenAdvice
@@ -149,6 +169,7 @@ class Decision:
     options: tuple[Option, ...]
     error: float
     fresh_from: str = ""
+    live: Live | None = None
 
     @property
     def winner(self) -> Option | None:
@@ -180,7 +201,7 @@ class Decision:
 
 def decide(
     advice: OpenAdvice, limits: Limits, known: Known | None = None,
-    dead: Mapping[str, Mapping[str, Estimate]] | None = None,
+    dead: Mapping[str, Mapping[str, Estimate]] | None = None, live: Live | None = None,
 ) -> Decision:  # fmt: skip
     """Hold every limit against every setting at a load.
 
@@ -193,6 +214,8 @@ def decide(
         What is known of staleness; needed where `limits` ask for it.
     dead : mapping, optional
         By a setting's levels, such as QUORUM/QUORUM: as `Option.dead`.
+    live : Live, optional
+        What a running cluster did, which goes before `advice` and `known`.
 
     Raises
     ------
@@ -203,41 +226,61 @@ def decide(
         raise InputError(f"--stale: {advice.mix.name} reads nothing, so nothing of it is stale; leave --stale out")
     choices = (*advice.choices, *advice.weak)
     # Of every setting that is shown, a response time, and of the weak ones staleness where it is judged.
-    error = ERROR / (len(choices) + (len(advice.weak) if limits.stale is not None else 0))
+    verdicts = len(choices) + (len(advice.weak) if limits.stale is not None else 0)
+    error = share_of_error(verdicts, live.looks if live else 1)
     options = []
     for choice in choices:
-        held = {
-            RESPONSE: _response(choice, limits, error, f"measured, {advice.name}"),
-            SURVIVE: _survive(choice, limits),
-            STALE: _stale(choice, limits, error, known, advice.replicas),
-        }
         levels = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
+        segments = live.segments.get(levels) if live else None
+        own = live.stale.get(levels) if live and limits.stale is not None else None
+        held = {
+            RESPONSE: _response(choice, limits, error, advice, segments),
+            SURVIVE: _survive(choice, limits),
+            STALE: _stale(choice, limits, error, known, advice.replicas) if own is None
+            else _own_stale(own, limits, error),
+        }  # fmt: skip
         options.append(Option(choice, held, (dead or {}).get(levels, {})))
     order = (PASS, UNKNOWN, FAIL)
     options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.choice.response_us.value))
-    basis = known.basis if known is not None and limits.stale is not None else ""
-    return Decision(advice=advice, limits=limits, options=tuple(options), error=error, fresh_from=basis)
+    return Decision(advice=advice, limits=limits, options=tuple(options), error=error, fresh_from=_fresh_from(limits, known, live), live=live)
 
 
-def _response(choice: OpenChoice, limits: Limits, error: float, source: str) -> Held:
-    """Hold the response time at the load against its bound, by Student's t on logarithms over cluster starts."""
+def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
+    """Say what staleness rests on."""
+    if limits.stale is None:
+        return ""
+    if live is not None and live.stale:
+        counts = ", ".join(f"{levels} {sum(of for _, of in own):,}" for levels, own in live.stale.items())
+        return (
+            f"reads of the service's own tables beside its load, {limits.after_ms:g} ms after the write, through another "
+            f"coordinator: {counts}"
+        )
+    return known.basis if known is not None else ""
+
+
+def _response(
+    choice: OpenChoice, limits: Limits, error: float, advice: OpenAdvice, segments: InSegments | None
+) -> Held:
+    """Hold the response time at the load against its bound.
+
+    Over cluster starts by Student's t on logarithms; of a running cluster over segments (`InSegments.estimate`).
+    """
+    source = f"measured, {advice.name}"
     if not choice.known or choice.not_carried:
         return _without_figure(choice, source)
-    starts, limit = len(choice.blocks), float(np.log(limits.bound_ms))
-    logs = np.log(np.array(choice.by_block_us) / 1e3)
-    middle = float(logs.mean())
-    near = bool(abs(middle - limit) <= np.log(ZONE))
-    if starts < FEWEST:
-        figure = Estimate(float(np.exp(middle)), np.nan, np.nan, starts)
-        return Held(UNKNOWN, figure, source, f"{FEWEST} cluster starts at least, of {starts}", near)
-    spread = float(logs.std(ddof=1))
-    half = student_half_width(starts - 1, error) * spread / np.sqrt(starts)
-    value, low, high = (float(np.exp(x)) for x in (middle, middle - half, middle + half))
-    figure = Estimate(value, low, high, starts)
-    if figure.low > limits.bound_ms or figure.high <= limits.bound_ms:
-        return Held(FAIL if figure.low > limits.bound_ms else PASS, figure, source, near=near)
-    needed = _starts_needed(spread, abs(middle - limit), error)
-    said = f"about {needed} cluster starts, of {starts}" if needed else f"it is too close to {limits.bound_ms:g} ms"
+    if segments is not None:
+        figure, unit = segments.estimate(advice.by, error), "segment"
+    else:
+        figure, unit = Estimate.positive(np.array(choice.by_block_us) / 1e3, error), "cluster start"
+    near = is_near(figure.value, limits.bound_ms)
+    if np.isnan(figure.low):
+        return Held(UNKNOWN, figure, source, f"{FEWEST} {unit}s at least, of {figure.n}", near)
+    verdict = against(figure, limits.bound_ms)
+    if verdict != UNKNOWN:
+        return Held(verdict, figure, source, near=near)
+    needed = _needed(figure, limits.bound_ms, error if segments is None else None)
+    longer = "" if segments is None else " (longer --minutes)"
+    said = f"about {needed} {unit}s, of {figure.n}{longer}" if needed else f"it is too close to {limits.bound_ms:g} ms"
     return Held(UNKNOWN, figure, source, said, near)
 
 
@@ -256,8 +299,18 @@ def _without_figure(choice: OpenChoice, source: str) -> Held:
     return Held(UNKNOWN, _NOTHING, source, why)
 
 
-def _starts_needed(spread: float, distance: float, error: float) -> int | None:
-    """Return how many cluster starts would tell a mean of logarithms from a limit; None where nobody makes so many."""
+def _needed(figure: Estimate, limit: float, error: float | None) -> int | None:
+    """Return how many observations like those would tell a figure from its limit; None where nobody makes so many.
+
+    `error`: of intervals by Student's t, whose quantile falls with their number; of others None.
+    """
+    n = figure.n or FEWEST
+    ends = np.log([figure.value, figure.high if limit > figure.value else figure.low])
+    distance, half = abs(ends[0] - np.log(limit)), abs(ends[1] - ends[0])
+    if error is None:
+        needed = float(np.ceil(n * (half / distance) ** 2)) if distance else np.inf
+        return int(needed) if needed <= _MOST_TIMES * n else None
+    spread = half * np.sqrt(n) / student_half_width(n - 1, error)
     for starts in range(FEWEST, _MOST_STARTS + 1):
         if student_half_width(starts - 1, error) * spread / np.sqrt(starts) < distance:
             return starts
@@ -284,7 +337,7 @@ def _stale(choice: OpenChoice, limits: Limits, error: float, known: Known | None
         return Held(UNKNOWN, _NOTHING, "", f"a record of staleness that has {choice.setting.name}")
     fresh = known.at(*pair, limits.after_ms or 0.0)
     if not fresh.waits:
-        near = _is_near(fresh.stale.value, limits)
+        near = is_near(fresh.stale.value, limits.stale)
         return Held(UNKNOWN, fresh.stale, "predicted from latencies", "a measurement; this is a prediction", near)
     return _counted(fresh, limits, error)
 
@@ -294,7 +347,7 @@ def _counted(fresh: Freshness, limits: Limits, error: float) -> Held:
     limit = float(limits.stale or 0.0)
     (_, before), (after, _) = (_bounds(wait, error) for wait in (fresh.waits[0], fresh.waits[-1]))
     figure = Estimate(fresh.stale.value, after, before, fresh.stale.n)
-    source, near = "counted by the probe", _is_near(fresh.stale.value, limits)
+    source, near = "counted by the probe", is_near(fresh.stale.value, limit)
     if before <= limit:
         return Held(PASS, figure, source, near=near)
     if after > limit:
@@ -309,8 +362,20 @@ def _bounds(wait: object, error: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _is_near(share: float, limits: Limits) -> bool:
-    return limits.stale is not None and bool(limits.stale / ZONE <= share <= limits.stale * ZONE)
+def _own_stale(own: Sequence[tuple[int, int]], limits: Limits, error: float) -> Held:
+    """Judge by what was counted on the service's own tables, on this cluster, at the limit's age."""
+    limit, reads = float(limits.stale or 0.0), sum(of for _, of in own)
+    if not reads:
+        return Held(UNKNOWN, _NOTHING, "", "reads of its own tables at this age")
+    share = Proportion.grouped([yes for yes, _ in own], [of for _, of in own], error)
+    source, near = f"counted on its own tables: {share.counts}", is_near(share.value, limit)
+    if np.isnan(share.low):
+        return Held(UNKNOWN, share, source, f"{FEWEST} segments at least", near)
+    verdict = against(share, limit)
+    if verdict != UNKNOWN:
+        return Held(verdict, share, source, near=near)
+    needed = reads_to_show(limit, share.yes, error)
+    return Held(UNKNOWN, share, source, f"about {needed:,} reads at this age, of {reads:,}", near)
 
 
 def _waited_for(choice: OpenChoice, replicas: int) -> tuple[int, int] | None:
@@ -323,11 +388,13 @@ def _waited_for(choice: OpenChoice, replicas: int) -> tuple[int, int] | None:
 
 
 def changes(
-    advices: Sequence[tuple[str, OpenAdvice]], decision: Decision, known: Known | None = None
-) -> list[tuple[str, Decision]]:
+    advices: Sequence[tuple[str, OpenAdvice]], decision: Decision, known: Known | None = None,
+    lives: Mapping[str, Live | None] | None = None,
+) -> list[tuple[str, Decision]]:  # fmt: skip
     """Return what would change the answer: limits that are one step looser or tighter, and other loads.
 
-    `advices`: at other loads, with words for each. Kept are those decisions that name another winner, or none.
+    `advices`: at other loads, with words for each; `lives`: what a running cluster did there, by the words. Kept are
+    those decisions that name another winner, or none.
     """
     limits, found = decision.limits, []
     steps = {
@@ -341,8 +408,8 @@ def changes(
     if limits.stale is not None:
         steps |= {"where no read may be stale": replace(limits, stale=None, after_ms=None)}
     for words, other in steps.items():
-        found.append((words, decide(decision.advice, other, known)))
-    found += [(words, decide(advice, limits, known)) for words, advice in advices]
+        found.append((words, decide(decision.advice, other, known, live=decision.live)))
+    found += [(words, decide(advice, limits, known, live=(lives or {}).get(words))) for words, advice in advices]
     return [(words, other) for words, other in found if _name(other) != _name(decision)]
 
 

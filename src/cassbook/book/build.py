@@ -155,6 +155,7 @@ def _lay_out(source: Path) -> None:
     (source / "_config.yml").write_text(publication.configuration(root / "_config.yml"), encoding="utf-8")
     shutil.copytree(root / "book" / "static", static)
     shutil.copy(root / "advisor" / "src" / "cassbook_advisor" / "map.schema.json", static)
+    shutil.copy(root / "src" / "cassbook" / "advisor" / "decision.schema.json", static)
     # Copied once from the installed wheel: pages load it from next to them, never from a content network.
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)
 

@@ -68,16 +68,17 @@ _TEXT = {"operation", "level", "condition", "marks", "deployment", "workload", "
 _DRAWN_START = 1
 
 
-def page(runs: Sequence[Measured | FaultRun]) -> str:
+def page(runs: Sequence[Measured | FaultRun], answer: Mapping[str, Any] | None = None) -> str:
     """Return the page about some runs; with several, each after the first is compared with the first.
 
-    `runs`: records of faults are not compared.
+    `runs`: records of faults are not compared. `answer`: a decision that they led to, which comes first: its `first`
+    sentences, `table`, `notes`, `changes`, and `lines` for a service.
     """
     measured = [run for run in runs if not isinstance(run, FaultRun)]
     failing = [run for run in runs if isinstance(run, FaultRun)]
     names = [*(str(run.name) for run in measured), *(run.results.name for run in failing)]
     return _template().render(
-        title=", ".join(dict.fromkeys(names)), names=names, version=__version__,
+        title=", ".join(dict.fromkeys(names)), names=names, version=__version__, answer=answer,
         runs=[_about(run, f"run-{number}") for number, run in enumerate(measured, start=1)],
         faults=[
             of_faults(run, f"run-{number}") | {"manifest": _manifest_text(run.results.manifest)}

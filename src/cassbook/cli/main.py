@@ -125,6 +125,8 @@ def _what_is_left(command: str | None, following: list[str]) -> str:
     """Say what an interrupted command leaves and whether it resumes; `following` is what came behind its name."""
     if command == "cluster" and following:
         return _LEFT_OF_CLUSTER.get(following[0], "")
+    if command == "decide":  # with --run nothing is measured
+        return _WITH_RESUME if any(word.startswith("--profile") for word in following) else ""
     return _LEFT.get(command or "", "")
 
 

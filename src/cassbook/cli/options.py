@@ -48,6 +48,17 @@ def output_option(describe: str, required: bool = False) -> Callable[[F], F]:
     )  # fmt: skip
 
 
+def check_page(output: Path, force: bool) -> None:
+    """Refuse (InputError) a page that cannot be written, before anything is measured or read."""
+    from cassbook.core.errors import InputError
+
+    if output.exists() and (output.is_dir() or not force):
+        wrong = "is a folder; name a file" if output.is_dir() else "exists; --force overwrites it"
+        raise InputError(f"--output {output}: {wrong}")
+    if not output.parent.is_dir():
+        raise InputError(f"--output {output}: there is no folder {output.parent}")
+
+
 def blocks_option(what: str = "Cluster starts per set-up.") -> Callable[[F], F]:
     """`--blocks`; `--starts` and `--repeats` are its older names."""
     return click.option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cassbook.cli.options import logs_options, output_option
+from cassbook.cli.options import check_page, logs_options, output_option
 
 if TYPE_CHECKING:
     from cassbook.ingest.common import Options
@@ -25,14 +25,9 @@ def report(names: tuple[str, ...], output: Path, force: bool, options: Options) 
     first is compared with the first. RUN is the name of a recorded run, a run's folder, a folder of logs or a log, or a
     record of `cassbook experiment faults`, which stands by itself.
     """
-    from cassbook.core.errors import InputError
     from cassbook.core.files import write_text
 
-    if output.exists() and (output.is_dir() or not force):
-        wrong = "is a folder; name a file" if output.is_dir() else "exists; --force overwrites it"
-        raise InputError(f"--output {output}: {wrong}")
-    if not output.parent.is_dir():
-        raise InputError(f"--output {output}: there is no folder {output.parent}")
+    check_page(output, force)
 
     from cassbook.book.report import page
     from cassbook.ingest.folder import open_all

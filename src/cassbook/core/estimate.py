@@ -44,13 +44,15 @@ class Estimate:
     n: int | None = None
 
     @classmethod
-    def mean(cls, observations: Iterable[float]) -> Estimate:
+    def mean(cls, observations: Iterable[float], error: float = ERROR) -> Estimate:
         """Mean of independent observations with Student's t interval (wide for few, as it should be).
 
         Parameters
         ----------
         observations : iterable of float, shape (n,)
             One figure per block. NaN are refused.
+        error : float
+            The chance that the interval does not hold the truth.
 
         Raises
         ------
@@ -63,17 +65,19 @@ class Estimate:
         centre = float(x.mean())
         if x.size < FEWEST:
             return cls(centre, float("nan"), float("nan"), int(x.size))
-        half = float(student_half_width(x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
+        half = float(student_half_width(x.size - 1, error) * x.std(ddof=1) / np.sqrt(x.size))
         return cls(centre, centre - half, centre + half, int(x.size))
 
     @classmethod
-    def ratio(cls, ratios: Iterable[float]) -> Estimate:
+    def ratio(cls, ratios: Iterable[float], error: float = ERROR) -> Estimate:
         """Geometric mean of independent ratios, with Student's t interval on their logarithms (of three or more).
 
         Parameters
         ----------
         ratios : iterable of float, shape (n,)
             Positive, one per block.
+        error : float
+            As `mean`.
 
         Raises
         ------
@@ -81,11 +85,11 @@ class Estimate:
             As `mean`; also for a ratio that is not positive.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = cls.mean(np.log(np.asarray(list(ratios), dtype=float)))
+            logs = cls.mean(np.log(np.asarray(list(ratios), dtype=float)), error)
         return cls(float(np.exp(logs.value)), float(np.exp(logs.low)), float(np.exp(logs.high)), logs.n)
 
     @classmethod
-    def positive(cls, observations: Iterable[float]) -> Estimate:
+    def positive(cls, observations: Iterable[float], error: float = ERROR) -> Estimate:
         """Geometric mean of independent figures that cannot be negative, as latencies and rates: as `ratio`.
 
         Machines and moments differ by factors, and such an interval never reaches zero. A figure that is 0 has no
@@ -97,7 +101,7 @@ class Estimate:
             As `mean`.
         """
         x = np.asarray(list(observations), dtype=float)
-        return cls.ratio(x) if x.size > 1 and (x > 0).all() else cls.mean(x).at_least(0.0)
+        return cls.ratio(x, error) if x.size > 1 and (x > 0).all() else cls.mean(x, error).at_least(0.0)
 
     @classmethod
     def share(cls, yes: float, n: float) -> Estimate:

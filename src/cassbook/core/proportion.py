@@ -42,11 +42,11 @@ class Proportion(Estimate):
         return cls(share.value, share.low, share.high, int(of), yes=int(yes), of=int(of), groups=0)
 
     @classmethod
-    def grouped(cls, yes: Iterable[float], of: Iterable[float]) -> Proportion:
+    def grouped(cls, yes: Iterable[float], of: Iterable[float], error: float = ERROR) -> Proportion:
         """Return the share of all observations, with bounds that allow for groups that differ.
 
         `yes` and `of`: shape (groups,); counts of each outage, cluster start or block. Groups without an observation
-        are left out.
+        are left out. `error`: the chance that the bounds do not hold the truth.
 
         Its bounds are NaN where fewer than `FEWEST` groups are neither none nor all.
 
@@ -59,8 +59,8 @@ class Proportion(Estimate):
         share, groups = total_yes / total, len(counts)
         worth = float(total)
         if 0 < share < 1:
-            worth = _worth(counts[:, 0] - share * counts[:, 1], float(share), float(total))
-        low, high = (float(bound) for bound in binomial_bounds(share, worth))
+            worth = _worth(counts[:, 0] - share * counts[:, 1], float(share), float(total), error)
+        low, high = (float(bound) for bound in binomial_bounds(share, worth, error))
         return cls(float(share), low, high, groups, yes=int(total_yes), of=int(total), groups=groups)
 
     @property
@@ -135,15 +135,15 @@ def _digits(share: Estimate, factor: float, digits: int) -> int:
     return digits + _MORE_DIGITS
 
 
-def _worth(residuals: np.ndarray, share: float, total: float) -> float:
+def _worth(residuals: np.ndarray, share: float, total: float, error: float) -> float:
     """How many independent observations groups are worth that differ like this; NaN for too few groups."""
     groups = len(residuals)
     if groups < FEWEST:
         return float("nan")
     variance = groups / (groups - 1) * float((residuals**2).sum()) / total**2
     alike = share * (1 - share) / variance if variance else total
-    normal = student_half_width(10**9)
-    return min(total, alike) * (normal / student_half_width(groups - 1)) ** 2
+    normal = student_half_width(10**9, error)
+    return min(total, alike) * (normal / student_half_width(groups - 1, error)) ** 2
 
 
 def reads_to_show(target: float, yes: int = 0, error: float = ERROR) -> int:

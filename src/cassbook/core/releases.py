@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib import resources
 
@@ -102,3 +103,14 @@ def release(version: str) -> Release:
         return RELEASES[version]
     except KeyError:
         raise InputError(f"engine: {version!r} is unknown; use one of {', '.join(RELEASES)}") from None
+
+
+def nearest(version: str) -> str:
+    """Return the newest known release that is no newer than a version, or the oldest there is.
+
+    >>> nearest("5.0.9"), nearest("4.1.3"), nearest("2.0.1")
+    ('5.0.9', '3.11.4', '2.1.20')
+    """
+    wanted = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    no_newer = [name for name in RELEASES if tuple(map(int, name.split("."))) <= wanted]
+    return (no_newer or list(RELEASES))[-1 if no_newer else 0]

@@ -18,7 +18,7 @@ from cassbook.core.schema import OPEN
 COLUMNS = (
     "cell_id",
     "slice",  # its number in the group, from 0
-    "round",  # which round of the group, from 0; each cell has one slice in it
+    "round",  # which round of the group, from 0; each cell that still takes turns has one slice in it
     "after",  # the cell whose slice came before; empty for the group's first
     "from_s",  # seconds since the run began; the guard is behind it
     "guard_s",
@@ -79,7 +79,7 @@ def slice_statistics(
     columns = {
         "cell_id": names,
         "slice": numbers,
-        "round": numbers // len(cells),
+        "round": pd.Series(list(order)).groupby(list(order)).cumcount().to_numpy(),
         "after": ["", *names[:-1]],
         "from_s": np.round(begun_s, 6),
         "guard_s": round(guard_s, 6),

@@ -13,7 +13,11 @@ from cassbook.latency.open_loads import Mix
 from cassbook.latency.percentiles import response_column
 
 #: Conditions of cells, by what the other nodes know of the dead one.
-CONDITIONS = {"kill_unnoticed": "unnoticed", "dead_node": "noticed"}
+CONDITIONS = {
+    "kill_unnoticed": "unnoticed", "dead_node": "noticed", "pause_unnoticed": "hangs", "stop_unnoticed": "unnoticed",
+}  # fmt: skip
+#: Where settings were not measured in turn while a node was dead, what each showed after its own kill stands for that.
+_INSTEAD = {"kill_noticed": "noticed", "stop_noticed": "noticed"}
 #: A load this near to the one asked for, as a factor, stands for it.
 _NEAR = 1.25
 
@@ -36,13 +40,13 @@ def dead_replica(
     Returns
     -------
     dict
-        By setting (its levels, and the papers' name), `unnoticed` and `noticed`: over blocks, one kill being one
-        observation. Settings and conditions that were not measured are left out.
+        By levels, such as QUORUM/QUORUM: `unnoticed`, `noticed`, and `hangs` of a replica that does; over blocks, one
+        fault being one observation. Settings and conditions that were not measured are left out.
     """
     if "condition" not in statistics:
         return {}
     cells = statistics[
-        (statistics["kind"] == OPEN) & statistics["condition"].isin(list(CONDITIONS))
+        (statistics["kind"] == OPEN) & statistics["condition"].isin([*CONDITIONS, *_INSTEAD])
         & (statistics["workload"] == mix.workload) & (statistics["read_share"] == mix.read_share)
     ]  # fmt: skip
     load = float(np.exp(np.mean(np.log(rates_per_s))))
@@ -52,5 +56,9 @@ def dead_replica(
         by_block = own.groupby("block")[response_column(by)].mean().dropna()
         if len(by_block):
             of = found.setdefault(f"{read}/{write}", {})
-            of[CONDITIONS[str(condition)]] = Estimate.positive(by_block / 1e3)
+            figure = Estimate.positive(by_block / 1e3)
+            if (name := CONDITIONS.get(str(condition))) is not None:
+                of[name] = figure
+            else:
+                of.setdefault(_INSTEAD[str(condition)], figure)
     return found

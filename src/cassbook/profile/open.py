@@ -17,10 +17,16 @@ from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Rates, 
 Arrivals = Literal["poisson", "even"]
 #: Where shares of capacity are measured and nothing is said: what settings that carry more are measured at alone.
 OWN_SHARES = (0.5, 0.8)
-#: What a cell under open arrivals meets: nothing, a node that is dead and known to be, one that is killed or hangs.
-Trouble = Literal["", "dead_node", "kill", "pause"]
+#: What a cell under open arrivals meets: nothing, a node that is dead and known to be, one that is killed or hangs, or
+#: one that a person stops when asked to, on a cluster that is not ours.
+Trouble = Literal["", "dead_node", "kill", "pause", "stop"]
+BY_HAND = "stop"
 #: What processors nodes have.
 Processors = Literal["shared", "own", "quota"]
+#: What cells have in their column `condition` beside which staleness is probed.
+PROBED = "probed"
+#: What a response time is judged by.
+Figure = Literal["mean", "p50", "p95", "p99", "p99.9"]
 #: What of a section holds for a whole ladder: sections of one mix have it in common.
 OF_LADDER = ("arrivals", "lead_in_s", "capacity_threads", "bound_ms", "rising", "find_capacity")
 #: In shorter segments the lead-in takes most of the time, and a backlog does not show.
@@ -81,13 +87,19 @@ class OpenSection(Section):
     most_in_flight: Threads = 4096  # slots of the open loop
     bound_ms: Annotated[float, Field(gt=0)] | None = None  # in rising order, p99 over ten times this ends a ladder
     rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
+    #: A setting takes no more turns at a rate once this figure of its response time is told from `bound_ms`.
+    until_known: Figure | None = None
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
     #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of
-    #: the block; `kill` and `pause` strike while a setting is measured alone.
+    #: the block; `kill`, `pause` and `stop` strike while a setting is measured alone.
     trouble: Trouble = ""
     #: What each node may use: all processors, one of its own, or the time of `quota_cores`; set when code is compiled.
     processors: Processors = "shared"
     quota_cores: Annotated[float, Field(gt=0, le=64)] = 0.5
+    #: Beside the load staleness is probed: rows of no other client, in the workload's own tables, are written and read
+    #: so many ms after the acknowledgement, so many times a second. The rates are those of the load without it.
+    probe_after_ms: Annotated[float, Field(ge=0)] | None = None
+    probes_per_s: Annotated[float, Field(gt=0, le=1000)] = 50.0
 
     @property
     def mixes(self) -> list[str]:
@@ -97,6 +109,8 @@ class OpenSection(Section):
     @property
     def condition(self) -> str:
         """What its cells have in their column `condition`, but for the parts of a strike."""
+        if self.probe_after_ms is not None:
+            return PROBED
         return self.trouble or ("" if self.processors == "shared" else f"{self.processors}_processor")
 
     @property
@@ -137,8 +151,27 @@ class OpenSection(Section):
             raise ValueError(f"own_shares: not with trouble: {self.trouble}, whose rates all settings have in common")
         if self.trouble and self.processors != "shared":
             raise ValueError(f"trouble: {self.trouble}: not with processors: {self.processors}; give one")
-        if (self.trouble or self.processors != "shared") and self.rising:
+        if (self.trouble not in {"", BY_HAND} or self.processors != "shared") and self.rising:
             raise ValueError(f"{self.condition}: not with rising, which is for a cluster that people depend on")
+        return self
+
+    @model_validator(mode="after")
+    def _probed_alone(self) -> Self:
+        if self.probe_after_ms is None:
+            return self
+        if self.trouble or self.processors != "shared":
+            other = f"trouble: {self.trouble}" if self.trouble else f"processors: {self.processors}"
+            raise ValueError(f"probe_after_ms: not with {other}; give one")
+        if self.rates_per_s is None or self.find_capacity:
+            raise ValueError("probe_after_ms: needs rates_per_s and find_capacity: false, the load that it is beside")
+        if self.read_shares:
+            raise ValueError("probe_after_ms: is for workloads of one's own; leave read_shares out")
+        return self
+
+    @model_validator(mode="after")
+    def _known_against_what(self) -> Self:
+        if self.until_known is not None and self.bound_ms is None:
+            raise ValueError(f"until_known: {self.until_known}: is told from bound_ms; give that too")
         return self
 
     @model_validator(mode="after")

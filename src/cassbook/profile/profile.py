@@ -337,11 +337,9 @@ class Profile(Section):
             raise ValueError(f"{what}: not with distance; leave it out, or measure nodes side by side")
         if "dead_node" in troubles and (self.cold or self.paced):
             raise ValueError("open: trouble: dead_node: not with cold or paced, which come after it; use two profiles")
-        strikes = [trouble for trouble in troubles if trouble in {"kill", "pause"}]
+        strikes = [trouble for trouble in troubles if trouble in {"kill", "pause", "stop"}]
         if strikes and self.load.client_processes > 1:
             raise ValueError(f"open: trouble: {strikes[0]}: needs one client; give load.client_processes: 1")
-        if strikes and any(section.workloads for section in self.open if section.trouble in strikes):
-            raise ValueError(f"open: trouble: {strikes[0]}: is measured on read_shares; leave its workloads out")
 
     def _check_met(self, levels: set[str]) -> None:
         replicas = self.cluster.replication_factor

@@ -1,9 +1,19 @@
 """`cassbook decide` of a run: the answer in the first line, a row per setting, and what a program gets."""
 
 import json
+from importlib import resources
+from types import SimpleNamespace
 
+import jsonschema
+import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 
+from cassbook.advisor.decision import RESPONSE, Held, Limits, Option
+from cassbook.cli.answers.decide import lines_for
+from cassbook.core.consistency import Setting
+from cassbook.core.estimate import Estimate
+from cassbook.latency.verdicts import PASS
 from cassbook_advisor import InputError, Latencies
 from tests.helpers import open_runs
 from tests.helpers.command import cassbook
@@ -89,3 +99,63 @@ def test_what_cannot_be_answered_is_refused(recorded, arguments, said):
     done = cassbook("decide", "--run", recorded, *arguments)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_what_programs_get_is_of_the_schema_that_is_published(recorded):
+    schema = json.loads(resources.files("cassbook.advisor").joinpath("decision.schema.json").read_text("utf-8"))
+    check = jsonschema.Draft202012Validator(schema)
+    check.check_schema(schema)
+    for limits, code in ((("--bound-ms", 20), 0), (("--bound-ms", 0.5), 3)):
+        found = json.loads(decided(recorded, *LOAD, *limits, "--format", "json", code=code))
+        check.validate(found)
+        for required in schema["required"]:
+            assert not check.is_valid({name: value for name, value in found.items() if name != required}), required
+        assert not check.is_valid(found | {"version": 2})
+
+
+def test_a_page_begins_with_the_answer_and_is_not_overwritten_unasked(recorded, tmp_path):
+    page = tmp_path / "answer.html"
+    text = decided(recorded, *LOAD, "--bound-ms", 20, "--output", page)
+    shown = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    assert [head.get_text() for head in shown.find_all(["h1", "h2"])][:2] == [
+        "Which setting? mine", " ".join(text.partition("\n\n")[0].split()),
+    ]  # fmt: skip
+    assert "CONSISTENCY QUORUM" in shown.find("pre").get_text()
+    assert not shown.find(["script", "link"], src=True)
+    said = refused("--run", recorded, *LOAD, "--bound-ms", 20, "--output", page)
+    assert said.endswith("exists; --force overwrites it\n")
+    decided(recorded, *LOAD, "--bound-ms", 20, "--output", page, "--force")
+
+
+def refused(*arguments):
+    done = cassbook("decide", *arguments)
+    assert done.exit_code == 2, done.output
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give --run, a recorded run, or --profile"),
+        (("--run", "standard-5.0.9", "--profile", "quick"), "not both"),
+        (("--run", "standard-5.0.9", "--hosts", "10.0.0.11"), "go with --profile"),
+        (("--profile", "quick"), "give --rate, the service's requests per second"),
+        (("--profile", "quick", "--rate", -1), "--rate: -1 is not above 0"),
+        (("--profile", "quick", "--rate", 100, "--faults", "by-hand"), "needs --hosts, and a terminal"),
+        (("--profile", "quick", "--rate", 100, "--reads", 0.5), "its workload has the mix"),
+        (("--profile", "quick", "--rate", 100), "name one of the profile's own workloads (workloads.own); it has none"),
+    ],
+)
+def test_a_wrong_question_names_what_would_work(arguments, words):
+    assert words in refused(*arguments, "--bound-ms", 20)
+
+
+@pytest.mark.parametrize(("dead_ms", "helped"), [(40.2, True), (12.0, False)])
+def test_a_replica_that_is_away_and_breaks_the_bound_comes_with_what_a_driver_can_do(dead_ms, helped):
+    held = {RESPONSE: Held(PASS, Estimate(12.4, 11.0, 14.0, 24), "measured")}
+    dead = {"unnoticed": Estimate(dead_ms, np.nan, np.nan, 1)}
+    option = Option(SimpleNamespace(setting=Setting("2R-2W", "QUORUM", "QUORUM")), held, dead)
+    text = "\n".join(lines_for(option, Limits(bound_ms=20.0)))
+    assert ("40.2 ms while one is dead and unnoticed" in text) == helped
+    assert ("delay = 12 milliseconds" in text) == helped
+    assert ("speculative_retry" in text) == helped

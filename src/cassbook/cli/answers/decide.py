@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from cassbook.advisor.decision import (
     ZONE,
     Decision,
     Held,
+    Limits,
+    Live,
     Option,
 )
 from cassbook.core.estimate import ERROR, Estimate
@@ -45,10 +47,22 @@ def name_of(option: Option) -> str:
 
 def text(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> str:
     """Return a decision as a terminal shows it."""
-    said = [*_first(decision), "", table(decision).to_string(), "", *_notes(decision), *_changes(decision, changes)]
-    if decision.winner is not None:
-        said += ["", *lines_for(decision.winner)]
+    shown = parts(decision, changes)
+    said = [*shown["first"], "", table(decision).to_string(), "", *shown["notes"]]
+    if shown["changes"]:
+        said += ["What would change the answer:", *(f"  {change}" for change in shown["changes"])]
+    if shown["lines"]:
+        said += ["", *shown["lines"]]
     return "\n".join(_wrapped(said))
+
+
+def parts(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> dict[str, Any]:
+    """Return what a page shows of a decision: first, table, notes, changes and lines for a service."""
+    return {
+        "first": list(_first(decision)), "table": table(decision).rename_axis("setting").reset_index(),
+        "notes": list(_notes(decision)), "changes": list(_changes(changes)),
+        "lines": [] if decision.winner is None else lines_for(decision.winner, decision.limits),
+    }  # fmt: skip
 
 
 def _wrapped(lines: Sequence[str]) -> Iterator[str]:
@@ -121,6 +135,8 @@ def table(decision: Decision) -> pd.DataFrame:
             "unnoticed": _dead(option, "unnoticed"),
             "noticed": _dead(option, "noticed"),
         }
+        if any("hangs" in one.dead for one in decision.options):
+            row["hangs"] = _dead(option, "hangs")
         if limits.stale is not None:
             row[f"stale after {limits.after_ms:g} ms"] = _stale(option)
         row[f"<= {limits.bound_ms:g} ms"] = _verdict(option.held[RESPONSE])
@@ -172,7 +188,7 @@ def _verdict(held: Held) -> str:
 def _notes(decision: Decision) -> Iterator[str]:
     advice, options = decision.advice, decision.options
     yield (
-        f"{advice.name}, {advice.mix.name}, {_load(decision)}, {counted(advice.cluster_starts, 'cluster start')}; all "
+        f"{advice.name}, {advice.mix.name}, {_load(decision)}, {_evidence(decision)}; all "
         f"verdicts together are wrong with a chance of {ERROR:.0%} at most (each interval {1 - decision.error:.2%})"
     )
     if any(held.near for option in options for _, held in _open(option)):
@@ -185,10 +201,23 @@ def _notes(decision: Decision) -> Iterator[str]:
         "most/s: the highest rate that keeps the bound; survive: dead replicas that reads/writes survive; unnoticed, "
         f"noticed: {advice.by} in ms with a replica dead, before and after the other nodes know"
     )
+    faults = {figure.n for option in options for figure in option.dead.values()}
+    if faults == {1}:
+        yield "with a replica dead, or hanging: one fault a setting, and so without an interval"
     if decision.fresh_from:
         yield f"staleness: {decision.fresh_from}"
     if not any(option.dead for option in options):
         yield "with a replica dead: not measured in this run; ? stands for what is not known"
+
+
+def _evidence(decision: Decision) -> str:
+    """Say what stands behind the figures: cluster starts, or what a running cluster did while it was looked at."""
+    live = decision.live
+    if live is None or not live.segments:
+        return counted(decision.advice.cluster_starts, "cluster start")
+    counts = [len(own.segments_ms) for own in live.segments.values()]
+    turns = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    return f"this cluster as it was then, {turns} segments a setting"
 
 
 def _load(decision: Decision) -> str:
@@ -200,22 +229,17 @@ def _load(decision: Decision) -> str:
     return f"{rates} requests per second"
 
 
-def _changes(decision: Decision, changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
-    if changes:
-        yield "What would change the answer:"
+def _changes(changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
     for words, other in changes:
-        winner = other.winner
-        if winner is not None:
-            yield f"  {words}: {name_of(winner)}"
-        else:
-            yield f"  {words}: {'no setting' if other.outcome == NONE else 'not known'}"
+        without = "no setting" if other.outcome == NONE else "not known"
+        yield f"{words}: {name_of(other.winner) if other.winner is not None else without}"
 
 
-def lines_for(option: Option) -> list[str]:
+def lines_for(option: Option, limits: Limits) -> list[str]:
     """Return what to put into cqlsh and into drivers for a setting."""
     read, write = option.choice.setting.read_cl, option.choice.setting.write_cl
     same = read == write
-    return [
+    lines = [
         "In cqlsh:",
         f"  CONSISTENCY {read}"
         if same
@@ -230,6 +254,27 @@ def lines_for(option: Option) -> list[str]:
         f"  datastax-java-driver.profiles.reads.basic.request.consistency = {read}",
         f"  datastax-java-driver.profiles.writes.basic.request.consistency = {write}",
     ]
+    slow = {when: dead for when, dead in option.dead.items() if dead.value > limits.bound_ms}
+    return [*lines, *_speculative(option, slow, limits)] if slow else lines
+
+
+#: What a replica is that does not answer, by what the others know of it.
+_AWAY = {"unnoticed": "dead and unnoticed", "noticed": "dead and noticed", "hangs": "hanging"}
+
+
+def _speculative(option: Option, slow: Mapping[str, Estimate], limits: Limits) -> Iterator[str]:
+    """Say how a driver asks a second coordinator, where a replica that is away breaks the bound."""
+    when = ", ".join(f"{three_digits(dead.value)} ms while one is {_AWAY[name]}" for name, dead in slow.items())
+    delay_ms = max(1, round(option.held[RESPONSE].figure.value))
+    yield f"A replica that is away breaks the bound of {limits.bound_ms:g} ms: {when}. A second request may help, of statements"
+    yield f"that may be sent twice (no counters, no appending to lists), after the usual {delay_ms} ms:"
+    yield "Python driver, in the profiles above:"
+    yield f"      speculative_execution_policy=ConstantSpeculativeExecutionPolicy({delay_ms / 1e3:g}, 1)"
+    yield "Java driver, application.conf:"
+    yield "  datastax-java-driver.advanced.speculative-execution-policy {"
+    yield f"    class = ConstantSpeculativeExecutionPolicy, max-executions = 2, delay = {delay_ms} milliseconds }}"
+    yield "Between coordinator and replicas, in cqlsh:"
+    yield "  ALTER TABLE ... WITH speculative_retry = '99p';   -- from 4.0 on the default; before it '99PERCENTILE'"
 
 
 def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser: dict[str, Any]) -> str:
@@ -250,9 +295,24 @@ def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser
              "setting": None if other.winner is None else _levels(other.winner)}
             for words, other in changes
         ],
-        "adviser": adviser,
+        "live": _live(decision.live), "adviser": adviser,
     }  # fmt: skip
     return json.dumps(found, indent=2)
+
+
+def _live(live: Live | None) -> dict[str, Any] | None:
+    """Return what a running cluster did, setting by setting."""
+    if live is None:
+        return None
+    segments = {
+        levels: {"segments": len(own.segments_ms), "requests": own.requests, "failed": own.failed}
+        for levels, own in live.segments.items()
+    }
+    stale = {
+        levels: {"turns": len(own), "stale": sum(yes for yes, _ in own), "reads": sum(of for _, of in own)}
+        for levels, own in live.stale.items()
+    }
+    return {"segments": segments, "own_tables": stale, "looks": live.looks}
 
 
 def _levels(option: Option) -> dict[str, str]:

@@ -36,6 +36,9 @@ class Workload(Protocol):
     def operations(self, rng: np.random.Generator) -> Iterator[int]:
         """Endless kinds of operation; safe to share by threads."""
 
+    def queries(self) -> list[str]:
+        """Text of every statement, to be prepared anew by a new session or for nodes that have forgotten them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
@@ -152,6 +155,10 @@ class YcsbWorkload(Workload):
     @override
     def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
         return self._table.prefixes(read_cl, write_cl)
+
+    @override
+    def queries(self) -> list[str]:
+        return self._table.queries()
 
     @override
     def operations(self, rng: np.random.Generator) -> Iterator[int]:

@@ -180,6 +180,10 @@ class Statements(Workload):
             next(self._inserts())
 
     @override
+    def queries(self) -> list[str]:
+        return list(dict.fromkeys(one.query_string for statements in self._statements for one in statements))
+
+    @override
     def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
         levels = {READ: read_cl, SCAN: read_cl, RMW: read_cl}
         return [

@@ -34,7 +34,7 @@ from cassbook.lab.load.ycsb import create_keyspace, create_table
 from cassbook.lab.run import conditions, open_cells, strikes, workloads
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.circumstances import now
-from cassbook.lab.run.client import Client, Place
+from cassbook.lab.run.client import Client, During, Place
 from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.lab.run.distance import Seen, Watch
 from cassbook.lab.run.ladder import Known, Ladder, LadderBench, Load, Measured, together
@@ -43,8 +43,9 @@ from cassbook.lab.run.processes import LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
 from cassbook.lab.run.runners import Runners
 from cassbook.lab.run.segments import Segments
+from cassbook.lab.run.side_probe import SideProbe
 from cassbook.lab.run.store import RunStore, of_cell
-from cassbook.lab.run.strikes import Struck, Victim
+from cassbook.lab.run.strikes import ByHand, Struck, Struckable, Victim, ask_person
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.latency.cell_checks import (
     OTHERS_SHARE,
@@ -54,7 +55,7 @@ from cassbook.latency.cell_checks import (
     errors_by_kind,
     missed_rate,
 )
-from cassbook.profile.open import OpenSection
+from cassbook.profile.open import BY_HAND, OpenSection
 from cassbook.profile.profile import Profile
 
 _LOOK_EVERY_S = 1.0
@@ -142,6 +143,8 @@ class Block:
         self._loaded: set[str] = set()
         self._previous: Group = []
         self._victim: Victim | None = None
+        self._by_hand = ByHand(partial(ask_person, log))
+        self._probes: dict[str, SideProbe] = {}
         self._clock_resolution_ns = clock_resolution_ns()
         self._hints_at_start = self._hints()
         self._watched = ExitStack()
@@ -185,6 +188,8 @@ class Block:
 
     def close(self) -> None:
         """End the clients and keep the notes."""
+        for probe in self._probes.values():
+            probe.close()
         self._runners.close()
         self._watched.close()
         self._notes["machine"] = self._cpu.columns(self._began, time.perf_counter())
@@ -279,14 +284,14 @@ class Block:
         if trouble and not (self._victim and self._victim.dead):
             for name in dict.fromkeys(name for part in self._profile.open if part.trouble for name in part.workloads):
                 self._load_workload(name)  # no row can be inserted at ALL later
-            self._victim = self._victim or Victim(self._own_cluster())
-            self._log(f"block {self._start.block}: node{self._victim.node} is killed, and stays dead")
-            self._victim.kill()
+            victim = self._own_victim()
+            self._log(f"block {self._start.block}: node{victim.node} is killed, and stays dead")
+            victim.kill()
         seed, warm_up_s = (self._profile.seed, first.block, 5, first.order), self._profile.warm_up.cap_s
         bench = LadderBench(
             partial(open_cells.section_of, self._profile), seed, warm_up_s, self._start.number, self._recorded,
             self._drained_after, self._behind_s, self._absent, self._store.amend, self._known, self._before,
-            self._switched, self._log,
+            self._switched, self._beside, self._log,
         )  # fmt: skip
         Ladder(of_mix, bench).measure(done)
 
@@ -309,15 +314,31 @@ class Block:
         own = {"cell_id": cell.cell_id, "quota_cores": part.quota_cores}
         conditions.note(self._store.notes, "throttled", own | {name: round(of, 1) for name, of in seconds.items()})
 
+    def _beside(self, cell: Cell, turn: int) -> During | None:
+        """Return the probe of staleness beside a turn of a cell that asks for it."""
+        part = open_cells.section_of(self._profile, cell)
+        if part.probe_after_ms is None:
+            return None
+        if cell.workload not in self._probes:
+            tables = workloads.tables_of(self._profile, cell.workload)
+            seed = np.random.default_rng([self._profile.seed, cell.block, self._start.number, 6])
+            self._probes[cell.workload] = SideProbe(
+                self._session, self._cluster.addresses, self._cluster.keyspace, tables, seed,
+                self._profile.load.request_timeout_s,
+                lambda counts: conditions.note(self._store.notes, "staleness", counts), self._log,
+            )  # fmt: skip
+        return self._probes[cell.workload].beside(cell, turn, part)
+
     def _known(self, cell: Cell) -> Known:
         return Known.of(self._store.cells(self._cluster.deployment), cell)
 
     def _before(self, cell: Cell) -> Known:
         return Known.before(self._store.cells(self._cluster.deployment), cell)
 
-    def _own_cluster(self) -> CassandraCluster:
+    def _own_victim(self) -> Victim:
         assert isinstance(self._cluster, CassandraCluster)  # noqa: S101 - others are refused trouble: `conditions`
-        return self._cluster
+        self._victim = self._victim or Victim(self._cluster)
+        return self._victim
 
     def _measure_strike(self, group: Group, trouble: str) -> None:
         """Strike a node under the load of a setting, at the rate that its mix had without it, and bring it back."""
@@ -326,16 +347,16 @@ class Block:
             for cell in cells:
                 self._absent(cell, Mark.NOT_CARRIED)
             return
-        self._victim = self._victim or Victim(self._own_cluster())
-        part, seen, killed = open_cells.section_of(self._profile, group[0]), Struck(), trouble == "kill"
+        victim: Struckable = self._by_hand if trouble == BY_HAND else self._own_victim()
+        part, seen, killed = open_cells.section_of(self._profile, group[0]), Struck(), trouble != "pause"
         arrivals = Arrivals(part.arrivals, cells[0].rate_per_s, (self._profile.seed, cells[0].block, 5, cells[0].order))
         bound = Bound(part.lead_in_s, open_cells.strike_seconds(part), arrivals=arrivals)
         marks = self._drained()
-        with self._victim.brought_back(killed):
-            self._run(cells, strikes.load(self._victim, cells, bound, part.measured_s, self._store.epoch, seen), marks)
+        with victim.brought_back(killed):
+            self._run(cells, strikes.load(victim, cells, bound, part.measured_s, self._store.epoch, seen), marks)
         by_node = {str(node): round(at_s - seen.at_s, 3) for node, at_s in sorted(seen.noticed_s.items())}
         at_s = round(seen.at_s - self._store.epoch, 6)
-        own = {"cell_id": _name(group), "node": self._victim.node, "strike": trouble, "at_s": at_s}
+        own = {"cell_id": _name(group), "node": victim.node, "strike": trouble, "at_s": at_s}
         conditions.note(self._store.notes, "strikes", own | {"noticed_s": by_node})
         self._store.save_notes()
         self._previous = group
@@ -349,6 +370,8 @@ class Block:
         if not killed:
             return
         self._runners.reconnect()
+        if part.rates_bound:  # no more may be asked of it
+            return
         warm = replace(
             cell, cell_id=f"{_name([cell])}-warm{self._start.number}", kind=TRIAL, condition="warm_up", arrivals="",
             threads=part.capacity_threads, rate_per_s=math.nan, load_share=math.nan, own_share=math.nan, cell_group="",

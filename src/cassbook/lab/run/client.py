@@ -108,6 +108,11 @@ class Client:
         self._nodes = Nodes(self.session, self._place.addresses, self._profile.load.connections_per_node)
         for query in self.table.queries() if self.table else ():
             self.session.prepare(query)
+        own = [ready.workload for ready in self.workloads.values() if ready.workload is not self.table]
+        if own:
+            self.session.set_keyspace(self._place.keyspace)  # a statement's id is of its text and of this
+        for query in (query for workload in own for query in workload.queries()):
+            self.session.prepare(query)
 
     def fill(self, table: workloads.Loadable, threads: int) -> Counter[str]:
         """Insert every row of a table at ALL; how many inserts failed, by what became of them."""

@@ -28,6 +28,7 @@ from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.profile.conditions import COLD_CONDITIONS, PauseSection
+from cassbook.profile.open import BY_HAND, PROBED
 from cassbook.profile.profile import Profile
 
 KINDS = frozenset({"cold", "paced"})
@@ -131,10 +132,11 @@ def for_existing(profile: Profile) -> tuple[Profile, list[str]]:
     if paced and paced.pause:
         left_out.append("left out: cells with a paused node; the nodes are not this laboratory's")
         paced = paced.model_copy(update={"pause": None})
-    changed = sorted({section.condition for section in profile.open if section.condition})
+    fit = {"", PROBED, BY_HAND}
+    changed = sorted({section.condition for section in profile.open} - fit)
     if changed:
         left_out.append(f"left out: open with {', '.join(changed)}; the nodes are not this laboratory's")
-    opened = [section for section in profile.open if not section.condition]
+    opened = [section for section in profile.open if section.condition in fit]
     return profile.model_copy(update={"cold": cold, "paced": paced, "open": opened}), left_out
 
 

@@ -23,6 +23,7 @@ from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
 from cassbook.profile import columns, syntax
+from cassbook.profile.open import PROBED
 from cassbook.profile.profile import Profile, TableSection
 from cassbook.profile.values import Values
 from cassbook.profile.workloads import OwnWorkload
@@ -66,7 +67,7 @@ def written(profile: Profile, cells: Iterable[Cell], per_s: float = GUESSED_PER_
     of_warm_up = _bytes_of_workload(profile, first) if first else _update_bytes(profile.table) / 2
     updates = 0.0 if profile.rates_bound else blocks * _WARM_UP * profile.warm_up.cap_s * per_s * of_warm_up
     updates += sum(_operations(profile, cell, per_s) * _bytes_an_operation(profile, cell) for cell in cells)
-    updates += _searches(profile, cells, per_s)
+    updates += _searches(profile, cells, per_s) + sum(_probed(profile, cell) for cell in cells)
     return Written(loaded * replicas / _MB, updates * replicas / _MB, 0.0 if profile.rates_bound else per_s)
 
 
@@ -151,6 +152,15 @@ def _searches(profile: Profile, cells: Sequence[Cell], per_s: float) -> float:
                 rate = lowest if profile.rates_bound and lowest > 0 else per_s
                 total += seconds * rate * _bytes_an_operation(profile, group[0])
     return total
+
+
+def _probed(profile: Profile, cell: Cell) -> float:
+    """Bytes that a probe of staleness beside a cell writes on one replica: one small column at a time."""
+    if cell.condition != PROBED:
+        return 0.0
+    part = open_cells.section_of(profile, cell)
+    seconds = open_cells.rounds(part) * (part.lead_in_s + part.segment_s)
+    return part.probes_per_s * seconds * (_ROW_BYTES + _CELL_BYTES)
 
 
 def _operations(profile: Profile, cell: Cell, per_s: float) -> float:

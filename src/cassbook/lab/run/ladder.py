@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cassbook.core.balanced_order import balanced_order
+from cassbook.core.estimate import FEWEST
 from cassbook.core.schema import OPEN, TRIAL, Mark
 from cassbook.core.words import counted
 from cassbook.lab.load.arrivals import Arrivals
@@ -36,8 +37,10 @@ from cassbook.lab.run.open_cells import (
 )
 from cassbook.lab.run.processes import ClientProcesses
 from cassbook.lab.run.segments import Segment, Segments, one_table, outcome_of, turns, windows_of
+from cassbook.latency import verdicts
 from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE, WAITED_SHARE
+from cassbook.latency.in_segments import InSegments
 from cassbook.profile.open import OpenSection, mix_name
 
 #: Where a search begins: so many times what the setting carried in the block before, between what it carried and what
@@ -129,6 +132,8 @@ class LadderBench:
     before: Callable[[Cell], Known]  # what was measured of it in the block before
     #: Within the block nodes have the processors that a cell asks for.
     switched: Callable[[Cell], AbstractContextManager[None]]
+    #: What goes on beside a turn of a cell, by the turn's number; None as a rule.
+    beside: Callable[[Cell, int], During | None]
     log: Callable[[str], None]
 
 
@@ -196,6 +201,7 @@ class Ladder:
         self._trials = 0
         self._rows: list[Cell] = []  # that were measured
         self._stopped = ""
+        self._out: set[tuple[str, str]] = set()  # settings that broke down at a rate
 
     def measure(self, done: Callable[[Group], None]) -> None:
         """Measure all groups; `done` hears of each."""
@@ -222,7 +228,7 @@ class Ladder:
         cells = [self._with_rate(cell) for cell in group]
         able = []
         for cell in cells:
-            if self._stopped:
+            if self._stopped or self._pair(cell) in self._out:
                 self._bench.absent(cell, Mark.STOPPED)
             elif math.isnan(cell.rate_per_s) or not self._carries(cell):
                 by_client = self._carried[self._pair(cell)].by_client
@@ -251,7 +257,7 @@ class Ladder:
 
     def _carries(self, cell: Cell) -> bool:
         """Whether a setting carries a rate: by what is known, or by a trial. With trouble that is what is measured."""
-        if self._part.trouble:
+        if self._part.trouble or self._part.until_known:  # what it does in its turns says so
             return True
         known = self._carried[self._pair(cell)]
         if not known.per_s >= cell.rate_per_s and cell.rate_per_s < known.failing_per_s:
@@ -426,26 +432,42 @@ class Ladder:
             marks: set[str] = set()
             for number, variant in enumerate(order):
                 cell = cells[variant]
-                bound = self._bound(cell.rate_per_s, counted_s, 3, cells[0].order, number // len(cells))
-                own = path.with_name(f"{path.stem}.segment{number}.parquet")
-                try:
-                    outcome, samples = runner.run([cell], bound, own)
-                finally:
-                    with suppress(OSError):
-                        own.unlink()
-                segments.append(Segment(variant, outcome, samples))
-                if self._look_out(samples):
-                    marks.add(Mark.STOPPED)
+                if variant not in enough.settled:
+                    bound = self._bound(cell.rate_per_s, counted_s, 3, cells[0].order, number // len(cells))
+                    own = path.with_name(f"{path.stem}.segment{number}.parquet")
+                    try:
+                        outcome, samples = runner.run([cell], bound, own, self._bench.beside(cell, number))
+                    finally:
+                        with suppress(OSError):
+                            own.unlink()
+                    segments.append(Segment(variant, outcome, samples))
+                    if not part.until_known and self._look_out(samples):
+                        marks.add(Mark.STOPPED)
+                        break
+                    marks |= set(self._bench.drained([cell]))
+                if enough.look(number + 1, segments):
+                    self._say_open([one for place, one in enumerate(cells) if place not in enough.settled])
+                if len(enough.settled) == len(cells):
                     break
-                marks |= set(self._bench.drained([cell]))
             lead_in_s = self._part.lead_in_s
             outcomes = [outcome_of(segments, place, lead_in_s) for place in range(len(cells))]
             windows = [windows_of(segments, place) for place in range(len(cells))]
             of_turns = turns(segments, lead_in_s, counted_s)
             return Measured(outcomes, one_table(segments), of_turns, windows, sorted(marks))
 
+        enough = Enough(part, len(cells), count)
         self._bench.run(cells, load, self._bench.drained(cells))
         self._rows += cells
+        broken = [cells[variant] for variant in sorted(enough.broken)]
+        if self._part.rising:
+            self._out |= set(map(self._pair, broken))
+        self._bench.amend({cell.cell_id: {"marks": [Mark.NOT_CARRIED]} for cell in broken})
+
+    def _say_open(self, cells: Sequence[Cell]) -> None:
+        """Say at a look which settings still take turns."""
+        names = ", ".join("/".join(self._pair(cell)) for cell in cells) or "no setting"
+        rate = f" at {cells[0].rate_per_s:g} a second" if cells else ""
+        self._bench.log(f"block {self._first.block}, {self._what()}{rate}: still open: {names}")
 
     def _look_out(self, samples: pa.Table, cold: bool = False) -> bool:
         """Whether the ladder ends here, on a cluster that people depend on: for failures, or far too long responses.
@@ -467,6 +489,40 @@ class Ladder:
         if self._stopped:
             self._bench.log(f"{self._what()}: stopped, for {self._stopped}; higher rates are not measured")
         return bool(self._stopped)
+
+
+class Enough:
+    """Which settings of a rate take no more turns, if its section says `until_known`: the broken down, and the known.
+
+    That is a figure that is told from the bound, or known to be near it.
+    """
+
+    def __init__(self, part: OpenSection, settings: int, count: int) -> None:
+        self.settled: set[int] = set()
+        self.broken: set[int] = set()  # of them, by failures or far too long responses
+        self._part, self._settings = part, settings
+        at = verdicts.looks(count) if part.until_known else ()
+        self._looks = {rounds * settings for rounds in at}
+        # Each setting is held against a bound, and weak ones may be against one of staleness.
+        self._error = verdicts.share_of_error(2 * settings, len(at) or 1)
+
+    def look(self, turns_over: int, segments: Sequence[Segment]) -> bool:
+        """Look after so many turns, counting those that were left out, if it is time to; return whether it was."""
+        by, bound_ms = self._part.until_known, self._part.bound_ms
+        rounds_over, within = divmod(turns_over, self._settings)
+        if by is None or bound_ms is None or within or rounds_over < FEWEST:
+            return False
+        due, before = turns_over in self._looks, len(self.settled)
+        for variant in set(range(self._settings)) - self.settled:
+            own = [segment for segment in segments if segment.variant == variant]
+            unsent = sum(segment.outcome.due.n_unsent for segment in own if segment.outcome.due)
+            seen = InSegments.of_tables([segment.samples for segment in own])
+            if unsent or seen.failed >= MOST_FAILED * seen.requests or seen.estimate(by).value > MOST_BOUNDS * bound_ms:
+                self.broken.add(variant)
+                self.settled.add(variant)
+            elif due and verdicts.is_settled(seen.estimate(by, self._error), bound_ms):
+                self.settled.add(variant)
+        return due or len(self.settled) > before
 
 
 def together(group: Group, bound: Bound, during: During | None = None) -> Load:

@@ -18,7 +18,7 @@ from cassbook.core.schema import OPEN
 from cassbook.lab.load.core_workloads import PRESETS, read_share
 from cassbook.lab.load.statements import own_shares
 from cassbook.lab.run.cell import Cell, Group
-from cassbook.profile.open import OpenSection, mix_name, of_place
+from cassbook.profile.open import BY_HAND, OpenSection, mix_name, of_place
 from cassbook.profile.profile import Profile
 
 #: How long a trial of a rate lasts, and each setting's closed loop next to a ladder, which shows what changed.
@@ -47,7 +47,9 @@ PARTS = ("before", "unnoticed", "noticed", "asked")
 #: Before a strike, and for how long others have to notice it.
 BEFORE_S, UNNOTICED_S = 10.0, 30.0
 #: About how long a node takes to be back: killed and started again, or let go on.
-_BACK_S = {"kill": 45.0, "pause": 15.0}
+_BACK_S = {"kill": 45.0, "pause": 15.0, BY_HAND: 120.0}
+#: How long a person has, from stopping a node, until the others have noticed it.
+_BY_HAND_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def cells(profile: Profile, block: int, place: int, deployment: str = "") -> lis
         units += [unit for part in own for unit in maker.alone(part, mix)]
         order = range(len(units)) if own[0].rising else rng.permutation(len(units))
         drawn += [cell for k in order for cell in units[k]]
-    for trouble in ("pause", "kill", DEAD_NODE):
+    for trouble in ("pause", "kill", BY_HAND, DEAD_NODE):
         own = [part for part in parts if part.trouble == trouble]
         made = maker.in_turn if trouble == DEAD_NODE else maker.struck
         units = [unit for part in own for mix in _mixes(profile, [part]) for unit in made(part, mix)]
@@ -204,7 +206,7 @@ def rounds(part: OpenSection) -> int:
 
 def strike_seconds(part: OpenSection) -> float:
     """How long the load lasts under which a node is struck, without its lead-in."""
-    return BEFORE_S + UNNOTICED_S + part.measured_s
+    return BEFORE_S + (_BY_HAND_S if part.trouble == BY_HAND else UNNOTICED_S) + part.measured_s
 
 
 def seconds(profile: Profile, group: Group) -> float:

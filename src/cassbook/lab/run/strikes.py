@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +46,72 @@ class Struck:
     def by_all_s(self) -> float:
         """When the last of the others had noticed; infinite if some has not."""
         return max(self.noticed_s.values()) if len(self.noticed_s) == self.others else math.inf
+
+
+class Struckable(Protocol):
+    """A node that is struck under a load, and comes back."""
+
+    node: int  # its number; 0 where that is not known
+    label: str  # what samples call it; empty where that is not known
+    dead: bool
+
+    def struck(self, killed: bool, window: Window, measured_s: float, seen: Struck) -> AbstractContextManager[None]:
+        """Around the run of a loop: strike it `BEFORE_S` after the window begins, and see when the others notice.
+
+        The window ends `measured_s` after the last of them has; where they do not, when it was to end anyway.
+        """
+
+    def brought_back(self, killed: bool) -> AbstractContextManager[None]:
+        """Have it, which is struck within the block, be taken for alive by all others again."""
+
+
+class ByHand:
+    """A node that a person stops and starts again; `ask` says what to do, and returns once that is done."""
+
+    node, label, dead = 0, "", False
+
+    def __init__(self, ask: Callable[[str], None]) -> None:
+        self._ask = ask
+
+    @contextmanager
+    def struck(self, killed: bool, window: Window, measured_s: float, seen: Struck) -> Iterator[None]:
+        """As `Struckable`."""
+        seen.others = 1  # of whom `nodetool status` tells
+
+        def keep_time(over: threading.Event) -> None:
+            if not _reached(window, over):
+                return
+            self._ask("now stop one node of this data centre (kill its process, do not drain it), and press Enter at once")
+            seen.at_s = _clock()
+            self._ask("press Enter as soon as `nodetool status` on another node shows it as DN")
+            seen.noticed_s = {self.node: _clock()}
+            window.steady_to = min(window.steady_to, _clock() + measured_s)
+
+        with meanwhile(keep_time, "the node could not be stopped"):
+            yield
+        if math.isnan(seen.at_s):
+            raise LaboratoryError("the load ended before a node was stopped")
+
+    @contextmanager
+    def brought_back(self, killed: bool) -> Iterator[None]:
+        """As `Struckable`."""
+        yield
+        self._ask("start the node again, and press Enter once `nodetool status` on another node shows it as UN")
+
+
+def ask_person(log: Callable[[str], None], what: str) -> None:
+    """Say what to do, and wait for a line; LaboratoryError where nobody can answer."""
+    log(what)
+    if not sys.stdin.readline():
+        raise LaboratoryError(f"nobody answered: {what}")
+
+
+def _reached(window: Window, over: threading.Event) -> bool:
+    """Wait until it is time to strike; whether the load still goes on then."""
+    while math.isinf(window.steady_from):
+        if over.wait(_POLL_S):
+            return False
+    return not over.wait(max(window.steady_from + BEFORE_S - _clock(), 0.0))
 
 
 class Victim:
@@ -86,18 +154,11 @@ class Victim:
 
     @contextmanager
     def struck(self, killed: bool, window: Window, measured_s: float, seen: Struck) -> Iterator[None]:
-        """Around the run of a loop: strike it `BEFORE_S` after the window begins, and see when the others notice.
-
-        The window ends `measured_s` after the last of them has; where they do not, when it was to end anyway. What is
-        suspended then goes on, however the block ends.
-        """
+        """As `Struckable`; what is suspended goes on then, however the block ends."""
         seen.others = self.node - 1
 
         def keep_time(over: threading.Event) -> None:
-            while math.isinf(window.steady_from):
-                if over.wait(_POLL_S):
-                    return
-            if over.wait(max(window.steady_from + BEFORE_S - _clock(), 0.0)):
+            if not _reached(window, over):
                 return
             others = self._others()
             if killed:
@@ -125,9 +186,9 @@ class Victim:
                     window.steady_to = min(window.steady_to, _clock() + measured_s)
 
 
-def load(victim: Victim, cells: Group, bound: Bound, measured_s: float, epoch: float, seen: Struck) -> Load:
+def load(victim: Struckable, cells: Group, bound: Bound, measured_s: float, epoch: float, seen: Struck) -> Load:
     """Return the load of cells that are the `PARTS` of a strike."""
-    killed = cells[0].condition.startswith("kill")
+    killed = not cells[0].condition.startswith("pause")
 
     def of(runner: Runner, path: Path) -> Measured:
         outcome, samples = runner.run(

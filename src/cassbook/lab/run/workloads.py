@@ -17,6 +17,7 @@ from cassbook.lab.load.core_workloads import PRESETS, Workload, YcsbWorkload
 from cassbook.lab.load.existing_keys import keys_of
 from cassbook.lab.load.statements import Statements
 from cassbook.lab.load.ycsb import Request, Usertable, create_table
+from cassbook.profile import columns, syntax
 from cassbook.profile.profile import Profile
 
 
@@ -95,3 +96,9 @@ def prepare(
         workload = YcsbWorkload(preset, table, rng, *scans, process, processes)
         ready[name] = Ready(workload, table, (table.name,)) if preset.inserts else Ready(workload, None)
     return ready
+
+
+def tables_of(profile: Profile, name: str) -> list[str]:
+    """Return the tables that one of a user's own workloads creates."""
+    sections = {section.name: section for section in profile.workloads.own} if profile.workloads else {}
+    return list(columns.tables(map(syntax.words, sections[name].create))) if name in sections else []

@@ -191,6 +191,18 @@ def test_rates_that_bound_all_are_never_exceeded_and_end_where_responses_take_to
 
 
 @pytest.mark.paced
+def test_turns_end_once_each_setting_is_told_from_the_bound(measured):
+    """Answers take about as long as the service says: far from 5 s at once, and 24 rounds were allowed."""
+    known = "  rising: true\n  find_capacity: false\n  bound_ms: 5000\n  until_known: p95\n"
+    run, said = measured("  rates_per_s: [100]\n" + known, measured_s=36.0)
+    cells = run.cells[run.cells["kind"] == "open"].set_index("cell_id")
+    assert set(cells["slices"]) == {6}
+    assert cells["measured_s"].tolist() == [pytest.approx(9.0)] * 2
+    assert sum("still open: no setting" in line for line in said) == 1
+    assert run.slices[run.slices["cell_id"].isin(cells.index)]["round"].max() == 5
+
+
+@pytest.mark.paced
 def test_failures_end_a_ladder_on_a_cluster_that_people_depend_on(measured, monkeypatch):
     monkeypatch.setattr("cassbook.bench.stub.READS", b"\x03" * 16)  # the stub's statement that is refused
     section = "  rates_per_s: [50, 100]\n  rising: true\n  find_capacity: false\n"

@@ -22,10 +22,10 @@ from cassbook.core.releases import STUDY
 from cassbook.lab.engine.thrift import DistantStudyCluster, StudyCluster
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
 from cassbook.lab.experiments.staleness import thrift_traces
-from cassbook.lab.experiments.staleness.light_probe import History, Panel
 from cassbook.lab.experiments.staleness.oracle import Oracle, Question
 from cassbook.lab.experiments.staleness.thrift_probe import ThriftProbe
 from cassbook.lab.load import stress_thrift
+from cassbook.lab.load.staleness_probe import History, Panel
 from cassbook.staleness import curves
 from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
 from cassbook.staleness.checker import judge

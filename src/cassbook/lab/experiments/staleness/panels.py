@@ -26,8 +26,9 @@ from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
-from cassbook.lab.experiments.staleness import light_probe, traces
+from cassbook.lab.experiments.staleness import traces
 from cassbook.lab.experiments.workbench import Workbench
+from cassbook.lab.load import staleness_probe
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.client import Place
@@ -126,9 +127,10 @@ class _Panels:
     def __init__(self, bench: Workbench, experiment: StalenessExperiment, rng: np.random.Generator) -> None:
         cluster = bench.cluster
         self._bench, self._cluster, self._experiment, self._n = bench, cluster, experiment, cluster.spec.nodes
-        light_probe.create(bench.session, cluster.keyspace, cluster.release.major, cluster.replication)
+        staleness_probe.create(bench.session, cluster.keyspace, cluster.release.major, cluster.replication)
         traces.keep_everywhere(bench.session, cluster.replication)
-        self._probe = light_probe.Probe(bench.session, bench.nodes, cluster.keyspace, rng)
+        rows = staleness_probe.OneTable(bench.session, cluster.keyspace)
+        self._probe = staleness_probe.Probe(rows, bench.nodes, rng)
         self._processes = None
         if any(experiment.threads):
             profile = _profile(experiment)
@@ -141,7 +143,7 @@ class _Panels:
 
     def warm_up(self) -> None:
         """Probe, next to the heaviest load, without recording."""
-        panel = light_probe.Panel("QUORUM", "QUORUM", (0.0,))
+        panel = staleness_probe.Panel("QUORUM", "QUORUM", (0.0,))
         seconds = self._experiment.warm_up_s
         with background_load(self._processes, max(self._experiment.threads), seconds):
             self._probe.run([panel], seconds)
@@ -161,17 +163,17 @@ class _Panels:
         seen = zip(points, panels, histories, strict=True)
         return [{"n": self._n, "threads": threads, **self._row(*of_panel)} | after for of_panel in seen]
 
-    def _panel(self, point: _Point, t_ms: tuple[float, ...], share: float) -> light_probe.Panel:
+    def _panel(self, point: _Point, t_ms: tuple[float, ...], share: float) -> staleness_probe.Panel:
         """Return a panel with such a share of all cycles."""
         experiment, level_of = self._experiment, levels(self._n)
         waits_ms = (0.0,) if point.meet else t_ms
         traced = 0 if point.meet or point.versions > 1 else experiment.traced
-        return light_probe.Panel(
+        return staleness_probe.Panel(
             level_of[point.r], level_of[point.w], waits_ms, point.versions, *experiment.paced(waits_ms, share),
-            traced, light_probe.TRACED_PAUSE_MS / share,
+            traced, staleness_probe.TRACED_PAUSE_MS / share,
         )  # fmt: skip
 
-    def _row(self, point: _Point, panel: light_probe.Panel, history: light_probe.History) -> Row:
+    def _row(self, point: _Point, panel: staleness_probe.Panel, history: staleness_probe.History) -> Row:
         traced_ms = history.traced.groupby("kind")["latency_ms"].mean()
         own_legs, left_out = self._legs(history, point.r) if panel.traced else (pd.DataFrame(), 0)
         judged = judge(history.writes, history.reads)
@@ -181,7 +183,7 @@ class _Panels:
             "traces_left_out": left_out, "counted": curves.slim(curves.counted(judged)), "legs": own_legs,
         }  # fmt: skip
 
-    def _legs(self, history: light_probe.History, r: int) -> tuple[pd.DataFrame, int]:
+    def _legs(self, history: staleness_probe.History, r: int) -> tuple[pd.DataFrame, int]:
         """The message delays of the traced requests, one row per request and replica."""
         nodes = self._cluster.broadcast_addresses
         replicas = dict.fromkeys(history.traced["key"], tuple(nodes))  # as many replicas as nodes
@@ -194,7 +196,7 @@ class _Panels:
         return pd.concat(parts, ignore_index=True), left_out + len(history.traced) - len(requests)
 
 
-def latencies(history: light_probe.History, judged: pd.DataFrame) -> Row:
+def latencies(history: staleness_probe.History, judged: pd.DataFrame) -> Row:
     """Count the reads and writes of a panel, and sum up how long they took."""
     read_ms = 1000 * (judged["returned_s"] - judged["sent_s"])
     write_ms = 1000 * (history.writes["acked_s"] - history.writes["sent_s"]).dropna()

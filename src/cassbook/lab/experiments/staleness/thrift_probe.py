@@ -21,7 +21,7 @@ import pandas as pd
 
 from cassbook.core.errors import InputError
 from cassbook.lab.engine.thrift import StudyCluster, client, interface
-from cassbook.lab.experiments.staleness.light_probe import History, Panel
+from cassbook.lab.load.staleness_probe import History, Panel
 from cassbook.staleness.checker import READS, WRITES
 
 COLUMN = b"version"

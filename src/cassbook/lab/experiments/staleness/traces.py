@@ -36,7 +36,7 @@ def fetch(
 ) -> tuple[list[Asked], pd.DataFrame]:
     """Fetch the traces of requests: what was asked, and `message_delays.EVENTS`.
 
-    `traced` is `light_probe.History.traced`; `nodes` is what nodes call each other, by index of coordinator, and
+    `traced` is `staleness_probe.History.traced`; `nodes` is what nodes call each other, by index of coordinator, and
     `replicas`, by key, what they call those that hold the row. A LaboratoryError says that traces do not come.
     """
     ids = [uuid.UUID(text) for text in traced["session_id"]]

@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -60,6 +60,8 @@ class Panel:
         that is waited for. What they see is not counted: it is another level, and tracing takes time.
     traced_pause_ms : float
         Their pause.
+    same : bool
+        Whether half of the reads go through the coordinator of their write; otherwise none does.
     """
 
     read_cl: str
@@ -70,6 +72,12 @@ class Panel:
     pause_ms: float = 0.0
     traced: int = 0
     traced_pause_ms: float = TRACED_PAUSE_MS
+    same: bool = False
+
+    def ways(self, nodes: int) -> list[tuple[float, int]]:
+        """Waits in ms, and by how many nodes farther on the reader's coordinator is: each as often as the others."""
+        hops = list(range(1, nodes))
+        return [(t, hop) for t in self.t_ms for hop in (*hops, *([0] * max(1, len(hops)) if self.same else []))]
 
     def __post_init__(self) -> None:
         if not self.t_ms or not all(t >= 0 for t in self.t_ms):
@@ -113,30 +121,69 @@ def create(session: Session, keyspace: str, major: tuple[int, int], replication:
     session.execute(f"CREATE TABLE IF NOT EXISTS {keyspace}.{TABLE} (id text PRIMARY KEY, value text) WITH {options}")
 
 
+class Row(Protocol):
+    """The row of one prober: how its versions are written and read."""
+
+    name: str
+    read: bytes  # the whole body of the request
+
+    def write(self, version: int, stamp_us: int) -> bytes:
+        """Return the body that writes a version at a time stamp."""
+
+    def seen(self, body: bytes) -> int:
+        """Return the version in the answer to a read; 0 where there is no row."""
+
+
+class Rows(Protocol):
+    """Makes rows for probers."""
+
+    def row(self, number: int, read_cl: str, write_cl: str) -> Row:
+        """Return row `number` of all that are ever probed."""
+
+
+class OneTable:
+    """Rows of the probe's own table, which `create` has made."""
+
+    def __init__(self, session: Session, keyspace: str) -> None:
+        table = f"{keyspace}.{TABLE}"
+        self._write = session.prepare(f"UPDATE {table} USING TIMESTAMP ? SET value = ? WHERE id = ?").query_id
+        self._read = session.prepare(f"SELECT value FROM {table} WHERE id = ?").query_id
+
+    def row(self, number: int, read_cl: str, write_cl: str) -> Row:
+        """Return row `number`."""
+        prefixes = wire.execute_prefix(self._write, write_cl, 3), wire.execute_prefix(self._read, read_cl, 1)
+        return _OneRow(f"prober{number}", *prefixes)
+
+
+class _OneRow:
+    def __init__(self, name: str, write_prefix: bytes, read_prefix: bytes) -> None:
+        self.name, self._prefix, self._key = name, write_prefix, wire.value(name.encode())
+        self.read = read_prefix + self._key
+
+    def write(self, version: int, stamp_us: int) -> bytes:
+        return self._prefix + _encoded_bigint(8, stamp_us) + wire.value(b"version=%012d" % version) + self._key
+
+    def seen(self, body: bytes) -> int:
+        match = _VERSION.search(body)
+        return int(match[1]) if match else 0
+
+
 class Probe:
     """Probers on a cluster; as many panels as wanted, together or one after the other.
 
     Parameters
     ----------
-    session : Session
-        Statements are prepared through it; `create` has made the table.
+    rows : Rows
+        Whose versions are written and read.
     nodes : Nodes
-        Two at least: a read goes through another coordinator than its write.
-    keyspace : str
+        Two at least, where a read goes through another coordinator than its write.
     rng : numpy.random.Generator
     timeout_s : float
     """
 
-    def __init__(
-        self, session: Session, nodes: Nodes, keyspace: str, rng: np.random.Generator, timeout_s: float = 12.0
-    ) -> None:
-        if len(nodes.addresses) < 2:  # noqa: PLR2004
-            raise InputError("probe: a read goes through another coordinator than its write; the cluster has one node")
-        self._nodes, self._rng, self.timeout_s = nodes, rng, timeout_s
-        table = f"{keyspace}.{TABLE}"
-        self._write = session.prepare(f"UPDATE {table} USING TIMESTAMP ? SET value = ? WHERE id = ?")
-        self._read = session.prepare(f"SELECT value FROM {table} WHERE id = ?")
-        self._rows = 0  # that earlier panels used
+    def __init__(self, rows: Rows, nodes: Nodes, rng: np.random.Generator, timeout_s: float = 12.0) -> None:
+        self._rows, self._nodes, self._rng, self.timeout_s = rows, nodes, rng, timeout_s
+        self._used = 0  # rows of earlier panels
 
     def run(self, panels: Sequence[Panel], seconds: float) -> list[History]:
         """Probe panels for so long, all at once: whatever the machine does meanwhile, it does to each of them.
@@ -148,9 +195,13 @@ class Probe:
 
         Raises
         ------
+        InputError
+            On one node, for a panel whose reads go through another.
         LaboratoryError
             If a prober cannot go on.
         """
+        if not all(panel.ways(len(self._nodes.addresses)) for panel in panels):
+            raise InputError("probe: a read goes through another coordinator than its write; the cluster has one node")
         runs = [_Run(panel, self._nodes, self._rng) for panel in panels]
         probers = [prober for run in runs for prober in self._probers(run)]
         until = _clock() + seconds
@@ -178,25 +229,15 @@ class Probe:
             self._nodes.reopen()
 
     def _probers(self, run: _Run) -> list[_Prober]:
-        panel, count, first = run.panel, len(self._nodes.addresses), self._rows
+        panel, count, first = run.panel, len(self._nodes.addresses), self._used
         total = panel.probers + panel.traced
-        self._rows += total
-        return [
-            _Prober(
-                run,
-                b"prober%d" % (first + number),
-                number % count,
-                self._prefixes(panel, number >= panel.probers),
-                traced=number >= panel.probers,
-            )
-            for number in range(total)
-        ]
-
-    def _prefixes(self, panel: Panel, traced: bool) -> tuple[bytes, bytes]:
-        return (
-            wire.execute_prefix(self._write.query_id, "ALL" if traced else panel.write_cl, 3),
-            wire.execute_prefix(self._read.query_id, panel.read_cl, 1),
-        )
+        self._used += total
+        probers = []
+        for number in range(total):
+            traced = number >= panel.probers
+            row = self._rows.row(first + number, panel.read_cl, "ALL" if traced else panel.write_cl)
+            probers.append(_Prober(run, row, number % count, traced))
+        return probers
 
 
 class _Run:
@@ -210,7 +251,7 @@ class _Run:
         self.reads: list[tuple[Any, ...]] = []
         self.traced: list[tuple[Any, ...]] = []
         self.lost = 0
-        kinds = [(t, hop) for t in panel.t_ms for hop in range(1, len(nodes.addresses))]
+        kinds = panel.ways(len(nodes.addresses))
         rounds = max(1, _DRAWS // len(kinds))
         order = np.concatenate([rng.permutation(len(kinds)) for _ in range(rounds)])
         self._draws = itertools.cycle([kinds[place] for place in order])
@@ -234,13 +275,10 @@ class _Run:
 class _Prober:
     """One row, and the request of it that is in flight."""
 
-    def __init__(self, run: _Run, key: bytes, writer: int, prefixes: tuple[bytes, bytes], traced: bool = False) -> None:
-        self._write_prefix, self._read_prefix = prefixes
-        self._run, self._key, self._writer = run, key, writer
+    def __init__(self, run: _Run, row: Row, writer: int, traced: bool = False) -> None:
+        self._run, self._row, self._name, self._writer = run, row, row.name, writer
         self._traced, self._pause_ms = traced, run.panel.traced_pause_ms if traced else run.panel.pause_ms
         self._trace = b""
-        self._name = key.decode()
-        self._encoded = wire.value(key)
         self._version = 0
         self._stamp_us = 0
         self._left = 0
@@ -268,12 +306,10 @@ class _Prober:
         self._left -= 1
         self._version += 1
         self._stamp_us = max(self._stamp_us + 1, time.time_ns() // 1000)
-        body = self._write_prefix + _encoded_bigint(8, self._stamp_us)
-        body += wire.value(b"version=%012d" % self._version) + self._encoded
-        self._ask(self._writer, body, reading=False)
+        self._ask(self._writer, self._row.write(self._version, self._stamp_us), reading=False)
 
     def _read(self) -> None:
-        self._ask(self._reader, self._read_prefix + self._encoded, reading=True)
+        self._ask(self._reader, self._row.read, reading=True)
 
     def _ask(self, node: int, body: bytes, reading: bool) -> None:
         self._connection, self._reading = self._run.nodes.connections[node][0], reading
@@ -327,8 +363,7 @@ class _Prober:
         if self._traced:
             self._note_trace("READ", self._reader, now, done)
         elif done:
-            match = _VERSION.search(body)
-            version = int(match[1]) if match else 0
+            version = self._row.seen(body)
             run.reads.append(
                 (self._name, self.sent_s, now, version, self._asked_t_ms, self._writer, self._reader)
             )  # fmt: skip

@@ -1,0 +1,151 @@
+"""Rows of a service's own tables for the probe of staleness: one regular column written, and read by its WRITETIME.
+
+Keys are outside of what a load draws. A table of counters, or whose other columns are keys, static or collections, has
+nothing to be probed by; `targets` names it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from cassandra.cluster import Session
+from cassandra.util import Date, Time, uuid_from_time
+
+from cassbook.lab.load import wire
+from cassbook.lab.load.staleness_probe import Row
+
+_encoded_bigint = struct.Struct(">iq").pack
+_stamp = struct.Struct(">q").unpack_from
+#: In an answer of rows, without their description: kind, flags, columns, rows; then the length of the only value.
+_AT_VALUE, _BIGINT_SIZE = 20, 8
+_NODE, _CLOCK = 0x010000CA55B0, 0x80  # of time-based UUIDs that no load makes
+
+#: What the key of prober n is, by type: nothing that values of a profile begin with.
+_KEYS: dict[str, Callable[[int], Any]] = {
+    **dict.fromkeys(("text", "varchar", "ascii"), lambda n: f"cassbook-probe-{n}"),
+    "blob": lambda n: b"cassbook-probe-%d" % n,
+    "int": lambda n: n - 2**31,
+    "bigint": lambda n: n - 2**63,
+    "varint": lambda n: n - 2**70,
+    "decimal": lambda n: Decimal(n - 2**70),
+    "double": lambda n: float(n - 2**50),
+    "uuid": lambda n: uuid.UUID(int=0xCA55B00C << 96 | n),
+    "timeuuid": lambda n: uuid_from_time(n, _NODE, _CLOCK),
+    "timestamp": lambda n: n - 2**44,  # milliseconds: long before 1970
+    "date": lambda n: Date(n - 10**6),  # days: the same
+    "time": lambda n: Time(86_399_999_999_999 - n),  # nanoseconds: the end of the day
+    "inet": lambda n: str(ipaddress.ip_address(0xF0000000 + n)),  # addresses that nobody may have
+}
+#: What other key columns have: types with too few values to be set apart by.
+_CONSTANTS: dict[str, Any] = {"boolean": False, "tinyint": 0, "smallint": 0, "float": 0.0}
+#: What is written: anything that is not null.
+_WRITTEN: dict[str, Any] = {
+    **{name: make(0) for name, make in _KEYS.items()}, **_CONSTANTS, "duration": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A table that can be probed, and its statements, prepared."""
+
+    table: str
+    column: str
+    write_id: bytes
+    read_id: bytes
+    written: bytes  # the value, encoded
+    keys: tuple[Callable[[int], bytes], ...]  # of prober n, encoded
+
+
+def targets(session: Session, keyspace: str, tables: Sequence[str]) -> tuple[list[Target], dict[str, str]]:
+    """Return the tables of a keyspace that can be probed; and why others cannot, by name."""
+    session.cluster.refresh_keyspace_metadata(keyspace)
+    there = session.cluster.metadata.keyspaces[keyspace].tables
+    found, refused = [], dict[str, str]()
+    for name in tables:
+        table = there[name]
+        why = _keys_refused(table)
+        column = next((c for c in table.columns.values() if _is_plain(c, table)), None)
+        if why or column is None:
+            refused[name] = why or "it has no plain column besides its keys"
+            continue
+        found.append(_target(session, keyspace, table, column))
+    return found, refused
+
+
+def _type(column: Any) -> str:
+    return str(column.cql_type).removeprefix("frozen<").removesuffix(">")
+
+
+def _keys_refused(table: Any) -> str:
+    kinds = [_type(column) for column in table.primary_key]
+    if unknown := [kind for kind in kinds if kind not in _KEYS and kind not in _CONSTANTS]:
+        return f"no keys of type {', '.join(unknown)} are made"
+    if not any(_type(column) in _KEYS for column in table.partition_key):
+        return "the types of its partition key have too few values to keep away from the load's"
+    return ""
+
+
+def _is_plain(column: Any, table: Any) -> bool:
+    """Whether a column is regular, and of a type with values of its own."""
+    keys = {key.name for key in table.primary_key}
+    return column.name not in keys and not column.is_static and _WRITTEN.get(_type(column)) is not None
+
+
+def _target(session: Session, keyspace: str, table: Any, column: Any) -> Target:
+    quoted = {one.name: f'"{one.name}"' for one in (*table.primary_key, column)}
+    where = " AND ".join(f"{quoted[key.name]} = ?" for key in table.primary_key)
+    name, of = f'"{keyspace}"."{table.name}"', quoted[column.name]
+    write = session.prepare(f"UPDATE {name} USING TIMESTAMP ? SET {of} = ? WHERE {where}")
+    read = session.prepare(f"SELECT WRITETIME({of}) FROM {name} WHERE {where}")
+    protocol = session.cluster.protocol_version
+
+    def encoded(place: int, what: Any) -> bytes:
+        return wire.value(write.column_metadata[place].type.to_binary(what, protocol))
+
+    def key(place: int, kind: str) -> Callable[[int], bytes]:
+        if kind in _KEYS:
+            return lambda n: encoded(place, _KEYS[kind](n))
+        constant = encoded(place, _CONSTANTS[kind])
+        return lambda n: constant
+
+    keys = tuple(key(place, _type(column)) for place, column in enumerate(table.primary_key, start=2))
+    return Target(table.name, column.name, write.query_id, read.query_id, encoded(1, _WRITTEN[_type(column)]), keys)
+
+
+class OwnRows:
+    """Rows of several tables, in turn."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self._targets = targets
+
+    def row(self, number: int, read_cl: str, write_cl: str) -> Row:
+        """Return row `number`, of the next table."""
+        target = self._targets[number % len(self._targets)]
+        keys = b"".join(key(number) for key in target.keys)
+        count = len(target.keys)
+        write = wire.execute_prefix(target.write_id, write_cl, count + 2)
+        read = wire.execute_prefix(target.read_id, read_cl, count)
+        return _OwnRow(f"{target.table}:{number}", write, target.written + keys, read + keys)
+
+
+class _OwnRow:
+    """Which version an answer has is known by its time stamp: a row has one writer."""
+
+    def __init__(self, name: str, prefix: bytes, rest: bytes, read: bytes) -> None:
+        self.name, self.read, self._prefix, self._rest = name, read, prefix, rest
+        self._versions: dict[int, int] = {}
+
+    def write(self, version: int, stamp_us: int) -> bytes:
+        self._versions[stamp_us] = version
+        return self._prefix + _encoded_bigint(8, stamp_us) + self._rest
+
+    def seen(self, body: bytes) -> int:
+        if len(body) < _AT_VALUE + _BIGINT_SIZE:  # no row yet
+            return 0
+        return self._versions.get(_stamp(body, _AT_VALUE)[0], 0)

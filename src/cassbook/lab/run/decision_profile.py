@@ -1,0 +1,179 @@
+"""The profile that measures a decision: all settings that may win, at the rate asked for and a little above it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cassbook.core.consistency import Setting, levels, strong_settings
+from cassbook.core.errors import InputError
+from cassbook.lab.load.core_workloads import read_share
+from cassbook.lab.load.statements import own_shares
+from cassbook.profile import stress
+from cassbook.profile.open import BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
+from cassbook.profile.profile import Profile, profile_of, read_yaml
+
+#: Rates as times the one asked for: on a cluster that people depend on, and on one of our own.
+_ON_HOSTS, _ON_OURS = (1.0, 1.25), (1.0, 1.25, 1.6)
+#: Cluster starts: a cluster that runs is what it is now.
+_OURS_STARTS = 3
+_LEAD_IN_S = 2.0
+#: Besides turns, about: connecting, loading and looking; and starting and warming a cluster of our own.
+_ASIDE_S, _START_S = 20.0, 60.0
+#: Of the time, what staleness gets where it is asked for; and the part of the rate that its requests are.
+_STALE_TIME, _STALE_RATE, _MOST_PROBES_PER_S = 0.35, 0.1, 500.0
+#: Fewer turns than that say nothing.
+_LEAST_TURNS = {True: 2, False: 3}  # on clusters of our own, and on others
+_MOST_WARM_UP_S = 30.0
+#: How long a setting is measured before it is struck, and after the others have noticed.
+_UNDER_TROUBLE_S = 15.0
+
+
+def read(name: str, engine: str | None) -> Profile:
+    """Read a profile of which the workloads alone count: how it would be measured otherwise need not be said.
+
+    InputError as `profile.profile_of`; of a user profile of cassandra-stress with how it becomes one of ours.
+    """
+    path, content = read_yaml(name)
+    if stress.is_one(content):
+        raise InputError(
+            f"{path}: is a user profile of cassandra-stress; cassbook run --profile {path} --convert FILE makes one of "
+            "cassbook's of it"
+        )
+    part = content.get("workloads")
+    part = part if isinstance(part, dict) else {}
+    own = part.get("own")
+    if isinstance(own, list) and not content.get("open") and not part.get("threads"):
+        names = [section["name"] for section in own if isinstance(section, dict) and "name" in section]
+        content = content | {"open": {"workloads": names, "rates_per_s": [1.0], "settings": ["ONE/ONE"]}}
+    return profile_of(content, path, engine=engine)
+
+
+def candidates(replicas: int) -> tuple[Setting, ...]:
+    """Return the settings that may win in one data centre: those that are just strong, and weaker ones.
+
+    A setting that waits for more than it takes to be strong is slower than another that survives as much.
+
+    >>> [f"{one.read_cl}/{one.write_cl}" for one in candidates(3)]
+    ['QUORUM/QUORUM', 'ONE/ALL', 'ALL/ONE', 'ONE/ONE', 'ONE/QUORUM', 'QUORUM/ONE']
+    """
+    strong = sorted(strong_settings(replicas), key=lambda one: -min(one.survives(replicas)))
+    known = levels(replicas)
+    weak = [
+        Setting(f"{known[r]}/{known[w]}", known[r], known[w])
+        for r in known for w in known if r + w <= replicas
+    ]  # fmt: skip
+    return (*strong, *weak)
+
+
+def profile_for(
+    profile: Profile, *, workload: str, rate_per_s: float, by: Figure, bound_ms: float, minutes: float,
+    after_ms: float | None = None, ours: bool,
+) -> Profile:  # fmt: skip
+    """Return the profile that measures a decision.
+
+    Parameters
+    ----------
+    profile : Profile
+        With the service's own workload.
+    workload : str
+        Its name.
+    rate_per_s : float
+        The service's requests per second.
+    by : str
+        The figure of the response time that has to keep `bound_ms`.
+    minutes : float
+        How long the measurement may take, about.
+    after_ms : float, optional
+        The age of a write at which staleness is asked for; None where no read may be stale.
+    ours : bool
+        Whether clusters are started for it, and not one is measured that people depend on.
+
+    Raises
+    ------
+    InputError
+        Where the time is too short for a turn of each setting, with how long it takes.
+    """
+    replicas = profile.cluster.replication_factor
+    found = {f"{one.read_cl}/{one.write_cl}": one.strong(replicas) for one in candidates(replicas)}
+    settings, weak = list(found), [name for name, strong in found.items() if not strong]
+    rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
+    probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1
+    warm_up_s = min(profile.warm_up.cap_s, _MOST_WARM_UP_S)
+    aside_s = warm_up_s + _START_S if ours else warm_up_s * (2 if probed else 1) + _ASIDE_S
+    turns = len(settings) * len(rates), len(probed)
+    measured_s, probed_s = _shared_out(60 * minutes, starts, aside_s, turns, _LEAST_TURNS[ours])
+    common: dict[str, Any] = {
+        "workloads": [workload], "repeats": starts, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
+        "find_capacity": False, "rising": True, "bound_ms": bound_ms, "own_shares": [],
+    }  # fmt: skip
+    until = None if ours else by
+    sections = [OpenSection(settings=settings, rates_per_s=rates, measured_s=measured_s, until_known=until, **common)]
+    if probed:
+        probes = min(_MOST_PROBES_PER_S, _STALE_RATE * rate_per_s / 2)  # each is a write and a read
+        beside: dict[str, Any] = {
+            "rates_per_s": [round(rate_per_s - 2 * probes, 1)], "probe_after_ms": after_ms, "probes_per_s": probes
+        }  # fmt: skip
+        sections.append(OpenSection(settings=probed, measured_s=probed_s, **beside, **common))
+    own = profile.workloads
+    return profile.model_copy(update={
+        "name": f"decide-{profile.name}"[:60], "open": sections, "keep_samples": "all",
+        "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
+        "workloads": own and own.model_copy(update={"threads": []}),
+        "warm_up": profile.warm_up.model_copy(update={"cap_s": warm_up_s}),
+    })  # fmt: skip
+
+
+def trouble_for(
+    profile: Profile, *, workload: str, rate_per_s: float, settings: Sequence[str], engine: str, by_hand: bool = False
+) -> Profile:
+    """Return the profile that strikes a replica under each setting once.
+
+    On a cluster of our own it is killed, and hangs; on another (`by_hand`) a person stops it.
+    """
+    strikes: tuple[Trouble, ...] = (BY_HAND,) if by_hand else ("kill", "pause")
+    common: dict[str, Any] = {
+        "workloads": [workload], "repeats": 1, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
+        "find_capacity": False, "own_shares": [], "settings": list(settings), "rates_per_s": [rate_per_s],
+        "measured_s": _UNDER_TROUBLE_S,
+    }  # fmt: skip
+    own = profile.workloads
+    return profile.model_copy(update={
+        "name": f"decide-{profile.name}"[:60], "engine": engine, "keep_samples": "first_block",
+        "open": [OpenSection(trouble=trouble, **common) for trouble in ("", *strikes)],
+        "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
+        "workloads": own and own.model_copy(update={"threads": []}),
+    })  # fmt: skip
+
+
+def _shared_out(whole_s: float, starts: int, aside_s: float, turns: tuple[int, int], least: int) -> tuple[float, float]:
+    """Return how long each setting is measured at each rate, and probed, in one cluster start.
+
+    `turns`: how many settings take turns at all rates, and are probed. InputError if there is no time for the `least`.
+    """
+    measured, probed = turns
+    share, of_turn_s = _STALE_TIME if probed else 0.0, LEAST_SEGMENT_S + _LEAD_IN_S
+    parts = [(1 - share, measured), *([(share, probed)] if probed else [])]
+    counts = [math.floor((whole_s / starts - aside_s) * part / (number * of_turn_s)) for part, number in parts]
+    if min(counts) < least:
+        needed_s = starts * (aside_s + max(least * of_turn_s * number / part for part, number in parts))
+        raise InputError(
+            f"--minutes: too short for {least} turns of each setting; give {math.ceil(needed_s / 60)} or more"
+        )
+    return counts[0] * LEAST_SEGMENT_S, counts[-1] * LEAST_SEGMENT_S
+
+
+def workload_of(profile: Profile, name: str | None, reads: bool = False) -> str:
+    """Return the service's own workload: the one that is named, or the only one.
+
+    Raises InputError where there is none, or several, or where it has to have `reads` and reads nothing.
+    """
+    own = {section.name: section for section in profile.workloads.own} if profile.workloads else {}
+    found = next(iter(own)) if name is None and len(own) == 1 else name
+    if found is None or found not in own:
+        there = f"it has {', '.join(own)}" if own else "it has none"
+        raise InputError(f"--workload: name one of the profile's own workloads (workloads.own); {there}")
+    if reads and not read_share(own_shares(own[found])):
+        raise InputError(f"--stale: workload {found} reads nothing, so nothing of it is stale; leave --stale out")
+    return found

@@ -1,0 +1,109 @@
+"""The profile that measures a decision: which settings, at which rates, in how much time."""
+
+import pytest
+
+from cassbook.core.errors import InputError
+from cassbook.lab.run import decision_profile
+from cassbook.lab.run.plan import plan
+from cassbook.profile.profile import Profile
+
+OWN = """
+name: shop
+cluster: {nodes: 3, replication_factor: 3}
+table: {record_count: 10}
+workloads:
+  own:
+    - name: rows
+      create: ["CREATE TABLE b (c int PRIMARY KEY, a int)"]
+      operations: [{share: 1, statement: "SELECT a FROM b WHERE c = ?"}]
+      values: {c: {distribution: uniform, count: 10}}
+"""
+
+
+@pytest.fixture
+def given(tmp_path):
+    (tmp_path / "shop.yaml").write_text(OWN)
+    return decision_profile.read(str(tmp_path / "shop.yaml"), None)
+
+
+def made(given, **how):
+    how = {"workload": "rows", "rate_per_s": 2000.0, "by": "p99", "bound_ms": 20.0, "minutes": 20, "ours": False} | how
+    return decision_profile.profile_for(given, **how)
+
+
+def test_on_hosts_nothing_is_above_a_quarter_more_than_the_rate(given):
+    wanted = made(given, after_ms=100.0)
+    rates = [rate for part in wanted.open for rate in part.rates_per_s]
+    assert max(rates) == 2500
+    assert all(part.rates_bound for part in wanted.open)
+    probed = wanted.open[1]
+    assert probed.rates_per_s[0] + 2 * probed.probes_per_s == 2000
+    assert probed.settings == ["ONE/ONE", "ONE/QUORUM", "QUORUM/ONE"]
+    assert wanted.open[0].until_known == "p99"
+
+
+def test_it_is_a_profile_that_can_be_measured_and_fills_its_time(given):
+    for ours, minutes in ((False, 20), (True, 30)):
+        wanted = made(given, ours=ours, minutes=minutes, after_ms=50.0)
+        again = Profile.model_validate(wanted.model_dump())
+        assert again == wanted
+        blocks = plan(wanted)
+        assert len(blocks) == (3 if ours else 1)
+        turns_s = sum(
+            part.measured_s / part.segment_s * (part.segment_s + part.lead_in_s) * len(part.settings)
+            * len(part.rates_per_s) * part.repeats for part in wanted.open
+        )  # fmt: skip
+        assert 0.5 * 60 * minutes < turns_s < 60 * minutes
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 3, 5])
+def test_each_pair_of_levels_is_measured_once_and_none_waits_for_more_than_it_takes(replicas):
+    found = decision_profile.candidates(replicas)
+    waits = [one.waits(replicas) for one in found]
+    assert len(set(waits)) == len(waits)
+    assert all(r + w <= replicas + 1 for r, w in waits)
+    assert any(one.strong(replicas) for one in found)
+
+
+def test_too_short_a_time_says_how_long_it_takes(given):
+    with pytest.raises(
+        InputError, match=r"--minutes: too short for 3 turns of each setting; give (\d+) or more"
+    ) as said:
+        made(given, minutes=1)
+    enough = int(str(said.value).split("give ")[1].split()[0])
+    made(given, minutes=enough)
+    with pytest.raises(InputError, match="too short"):
+        made(given, minutes=enough - 1)
+
+
+def test_the_workload_is_named_where_it_is_not_the_only_one(given):
+    assert decision_profile.workload_of(given, None) == "rows"
+    with pytest.raises(InputError, match="it has rows"):
+        decision_profile.workload_of(given, "other")
+    with pytest.raises(InputError, match="it has rows"):
+        decision_profile.workload_of(given, "rows, other")
+    with pytest.raises(InputError, match="it has none"):
+        decision_profile.workload_of(given.model_copy(update={"workloads": None}), None)
+
+
+def test_nothing_that_is_only_written_can_be_stale(given):
+    own = given.workloads.own[0]
+    write = own.operations[0].model_copy(update={"kind": "UPDATE"})
+    only = given.workloads.model_copy(update={"own": [own.model_copy(update={"operations": [write]})]})
+    written = given.model_copy(update={"workloads": only})
+    assert decision_profile.workload_of(written, None) == "rows"
+    with pytest.raises(InputError, match="--stale: workload rows reads nothing"):
+        decision_profile.workload_of(written, None, reads=True)
+
+
+def test_replicas_are_struck_by_us_or_by_a_person(given):
+    how = {"workload": "rows", "rate_per_s": 200.0, "settings": ["ONE/ONE", "QUORUM/QUORUM"], "engine": "5.0.9"}
+    ours = decision_profile.trouble_for(given, **how)
+    theirs = decision_profile.trouble_for(given, **how, by_hand=True)
+    assert [part.trouble for part in ours.open] == ["", "kill", "pause"]
+    assert [part.trouble for part in theirs.open] == ["", "stop"]
+    for wanted in (ours, theirs):
+        assert Profile.model_validate(wanted.model_dump()) == wanted
+        assert {cell.condition for cell in plan(wanted)[0]} > {""}
+    careful = theirs.model_copy(update={"open": [one.model_copy(update={"rising": True}) for one in theirs.open]})
+    assert Profile.model_validate(careful.model_dump()) == careful

@@ -1,0 +1,42 @@
+"""What a turn of the probe shows, and rows of a service's own tables."""
+
+import struct
+
+import pandas as pd
+
+from cassbook.lab.load.own_rows import OwnRows, Target
+from cassbook.lab.load.staleness_probe import History, Panel
+from cassbook.lab.run.side_probe import counts
+
+NO_TRACES = pd.DataFrame()
+
+
+def test_reads_are_counted_by_whether_another_coordinator_wrote():
+    writes = pd.DataFrame(
+        [("t:0", 1, 0.0, 0.1), ("t:0", 2, 1.0, 1.1), ("t:1", 1, 0.0, 0.1)],
+        columns=["key", "version", "sent_s", "acked_s"],
+    )
+    reads = pd.DataFrame(
+        [("t:0", 0.2, 0.3, 1, 0, 1), ("t:0", 1.2, 1.3, 1, 0, 1), ("t:1", 0.2, 0.3, 1, 2, 2)],
+        columns=["key", "sent_s", "returned_s", "version", "writer", "reader"],
+    )
+    assert counts(History(writes, reads, 4, NO_TRACES)) == {"other": [1, 2], "same": [0, 1], "lost": 4}
+
+
+def test_half_of_the_reads_go_through_the_coordinator_of_their_write():
+    panel = Panel("ONE", "ONE", (10.0,), same=True)
+    assert sorted(hop for _, hop in panel.ways(3)) == [0, 0, 1, 2]
+    assert panel.ways(1) == [(10.0, 0)]
+    assert Panel("ONE", "ONE", (10.0,)).ways(1) == []
+
+
+def test_an_own_row_knows_its_version_by_the_time_of_its_write():
+    target = Target("b", "a", b"W" * 16, b"R" * 16, b"\0\0\0\4\0\0\0\0", (lambda n: struct.pack(">ii", 4, n),))
+    row = OwnRows([target]).row(7, "ONE", "QUORUM")
+    body = row.write(3, 1_000_000)
+    assert body.endswith(struct.pack(">ii", 4, 7))
+    assert struct.pack(">iq", 8, 1_000_000) in body
+    answer = struct.pack(">iiii", 2, 4, 1, 1) + struct.pack(">iq", 8, 1_000_000)
+    assert row.seen(answer) == 3
+    assert row.seen(struct.pack(">iiii", 2, 4, 1, 0)) == 0
+    assert row.name == "b:7"
