@@ -242,7 +242,14 @@ def decide(
         options.append(Option(choice, held, (dead or {}).get(levels, {})))
     order = (PASS, UNKNOWN, FAIL)
     options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.choice.response_us.value))
-    return Decision(advice=advice, limits=limits, options=tuple(options), error=error, fresh_from=_fresh_from(limits, known, live), live=live)
+    return Decision(
+        advice=advice,
+        limits=limits,
+        options=tuple(options),
+        error=error,
+        fresh_from=_fresh_from(limits, known, live),
+        live=live,
+    )
 
 
 def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
