@@ -259,8 +259,8 @@ def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
     if live is not None and live.stale:
         counts = ", ".join(f"{levels} {sum(of for _, of in own):,}" for levels, own in live.stale.items())
         return (
-            f"reads of the service's own tables beside its load, {limits.after_ms:g} ms after the write, through another "
-            f"coordinator: {counts}"
+            f"reads of the service's own tables beside its load, {limits.after_ms:g} ms after the write, through "
+            f"another coordinator: {counts}"
         )
     return known.basis if known is not None else ""
 

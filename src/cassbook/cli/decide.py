@@ -48,7 +48,7 @@ _STRUCK = "-faults"
 @click.option("--resume", is_flag=True, help="With --profile: go on with an interrupted measurement.")
 @click.option("--faults", type=click.Choice(["none", "local", BY_HAND]), default="none", show_default=True,
               help="With --profile, once under each of the two best settings: local kills a replica, and has one hang, "
-              "on clusters started here; by-hand asks you to stop a node of --hosts, and to start it again.")  # fmt: skip
+              "on clusters started here; by-hand asks you to stop a node of --hosts and to start it.")  # fmt: skip
 @click.option("--present", metavar="LEVELS", help="With --faults: the setting that the service has now, such as "
               "QUORUM/ONE, is struck too.")  # fmt: skip
 @output_option("HTML page to write too: this answer first, then what was measured.")
@@ -185,7 +185,7 @@ class Measuring:
         return folder, workload
 
     def struck(self, measured: Path, question: Question, existing: dict[str, Any] | None) -> None:
-        """Strike a replica under the two best settings and the present one: by hand where there are `existing` hosts."""
+        """Strike a replica under the two best settings and the present one; by hand where `existing` has hosts."""
         from cassbook.core.releases import nearest
         from cassbook.lab.run import decision_profile
         from cassbook.lab.run.measure import measure
@@ -226,8 +226,8 @@ def _check_same(folder: Path, wanted: Profile) -> None:
 
     if manifest.read(folder, RUN)["profile"] != wanted.model_dump(mode="json"):
         raise InputError(
-            f"{folder}: was measured for another profile, rate, bound or --minutes; leave --resume out and name another "
-            "--folder"
+            f"{folder}: was measured for another profile, rate, bound or --minutes; leave --resume out and name "
+            "another --folder"
         )
 
 

@@ -20,7 +20,7 @@ OWN_SHARES = (0.5, 0.8)
 #: What a cell under open arrivals meets: nothing, a node that is dead and known to be, one that is killed or hangs, or
 #: one that a person stops when asked to, on a cluster that is not ours.
 Trouble = Literal["", "dead_node", "kill", "pause", "stop"]
-BY_HAND = "stop"
+BY_HAND: Literal["stop"] = "stop"
 #: What processors nodes have.
 Processors = Literal["shared", "own", "quota"]
 #: What cells have in their column `condition` beside which staleness is probed.

@@ -90,7 +90,7 @@ def resampled(pool, rng, count=24, block=2):
 
 @pytest.mark.parametrize(("bound", "wrong"), [(1 / ZONE, PASS), (ZONE, FAIL)])
 def test_a_screen_of_recorded_segments_is_wrong_no_more_often_than_it_says(bound, wrong):
-    """All settings of a screen are just beyond the zone, on one side; segments come in blocks, as they were recorded."""
+    """All settings of a screen are just beyond the zone, on one side; recorded segments come in blocks."""
     rng, rounds, errors, screens = np.random.default_rng(11), 24, 0, 0
     for pools in recorded_screens().values():
         truths = [np.quantile(np.concatenate([like(*one, rng, 5_000) for one in pool]), 0.99) for pool in pools]

@@ -266,8 +266,8 @@ def _speculative(option: Option, slow: Mapping[str, Estimate], limits: Limits) -
     """Say how a driver asks a second coordinator, where a replica that is away breaks the bound."""
     when = ", ".join(f"{three_digits(dead.value)} ms while one is {_AWAY[name]}" for name, dead in slow.items())
     delay_ms = max(1, round(option.held[RESPONSE].figure.value))
-    yield f"A replica that is away breaks the bound of {limits.bound_ms:g} ms: {when}. A second request may help, of statements"
-    yield f"that may be sent twice (no counters, no appending to lists), after the usual {delay_ms} ms:"
+    yield f"A replica that is away breaks the bound of {limits.bound_ms:g} ms: {when}. A second request may help,"
+    yield f"of statements that may be sent twice (no counters, no appending to lists), after the usual {delay_ms} ms:"
     yield "Python driver, in the profiles above:"
     yield f"      speculative_execution_policy=ConstantSpeculativeExecutionPolicy({delay_ms / 1e3:g}, 1)"
     yield "Java driver, application.conf:"

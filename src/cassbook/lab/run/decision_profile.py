@@ -132,7 +132,7 @@ def trouble_for(
 
     On a cluster of our own it is killed, and hangs; on another (`by_hand`) a person stops it.
     """
-    strikes: tuple[Trouble, ...] = (BY_HAND,) if by_hand else ("kill", "pause")
+    strikes: list[Trouble] = [BY_HAND] if by_hand else ["kill", "pause"]
     common: dict[str, Any] = {
         "workloads": [workload], "repeats": 1, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
         "find_capacity": False, "own_shares": [], "settings": list(settings), "rates_per_s": [rate_per_s],

@@ -81,9 +81,7 @@ class ByHand:
         def keep_time(over: threading.Event) -> None:
             if not _reached(window, over):
                 return
-            self._ask(
-                "now stop one node of this data centre (kill its process, do not drain it), and press Enter at once"
-            )
+            self._ask("now stop a node of this data centre (kill its process, do not drain it); press Enter at once")
             seen.at_s = _clock()
             self._ask("press Enter as soon as `nodetool status` on another node shows it as DN")
             seen.noticed_s = {self.node: _clock()}
