@@ -227,7 +227,7 @@ def decide(
     choices = (*advice.choices, *advice.weak)
     # Of every setting that is shown, a response time, and of the weak ones staleness where it is judged.
     verdicts = len(choices) + (len(advice.weak) if limits.stale is not None else 0)
-    error = share_of_error(verdicts, live.looks if live else 1)
+    error = share_of_error(verdicts, live.looks if live and live.segments else 0)
     options = []
     for choice in choices:
         levels = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
@@ -287,7 +287,8 @@ def _response(
         return Held(verdict, figure, source, near=near)
     needed = _needed(figure, limits.bound_ms, error if segments is None else None)
     longer = "" if segments is None else " (longer --minutes)"
-    said = f"about {needed} {unit}s, of {figure.n}{longer}" if needed else f"it is too close to {limits.bound_ms:g} ms"
+    other = f"it is too close to {limits.bound_ms:g} ms" if near else f"more {unit}s than {figure.n}{longer}"
+    said = f"about {needed} {unit}s, of {figure.n}{longer}" if needed else other
     return Held(UNKNOWN, figure, source, said, near)
 
 

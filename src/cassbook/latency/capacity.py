@@ -196,6 +196,11 @@ def at_rates(cell_stats: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(load_share=share, rung=rung.mask(share.notna(), share.map("share {:g}".format)))
 
 
+def was_stopped(cell_stats: pd.DataFrame) -> bool:
+    """Whether some rate was not begun, for the one before it had ended the ladder."""
+    return "marks" in cell_stats and bool(_marked(cell_stats, Mark.STOPPED).any())
+
+
 def usable(cells: pd.DataFrame, by: str, name: str, slices: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return those of `at_rates` that have an answer.
 

@@ -323,6 +323,11 @@ class OpenLoads:
     ) -> None:  # fmt: skip
         capacity.check_figure(by)
         cells = capacity.at_rates(cell_stats)
+        if cells.empty and capacity.was_stopped(cell_stats):
+            raise LackingError(
+                f"{name}: was stopped at its lowest rate, for too many requests failed or took too long (its log says "
+                "which), so that no rate has an answer; measure it again at a lower one"
+            )
         if cells.empty:
             raise LackingError(
                 f"{name}: was measured in a closed loop alone, which has no answer by rate; measure open arrivals: add "

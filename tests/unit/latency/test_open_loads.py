@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.latency.capacity import AT_LEAST, CLIENT, FOUND, NOT_CARRIED, capacities
 from cassbook.latency.open_loads import (
     BREAKS,
@@ -292,3 +292,9 @@ def test_a_run_of_samples_has_the_crossing_of_its_curve():
     assert quorum.capacity.per_s.value == pytest.approx(
         carried * np.prod(open_runs.SCALES) ** (1 / 3), rel=0.03
     )  # the curve bends between two rates
+
+
+def test_a_ladder_that_ended_before_its_first_rate_says_so_and_not_that_none_was_asked_for():
+    stopped = curves(shares=(), own=(), rates=(100.0,), changes=lambda row: {"marks": "stopped"})
+    with pytest.raises(LackingError, match="mine: was stopped at its lowest rate"):
+        OpenLoads(stopped, "mine", 3, "p99")

@@ -29,6 +29,7 @@ from cassbook.lab.run.open_cells import (
     MOST_BEHIND_S,
     MOST_BOUNDS,
     MOST_FAILED,
+    MOST_FAILED_COLD,
     MOST_ROUNDS,
     MOST_TRIALS,
     TRIAL_PATIENCE,
@@ -472,7 +473,7 @@ class Ladder:
     def _look_out(self, samples: pa.Table, cold: bool = False) -> bool:
         """Whether the ladder ends here, on a cluster that people depend on: for failures, or far too long responses.
 
-        The first requests, while all is `cold`, may take as long as they like.
+        The first requests, while all is `cold`, may take as long as they like, and more of them may fail.
         """
         if not self._part.rising or self._stopped:
             return bool(self._stopped)
@@ -482,7 +483,7 @@ class Ladder:
             + (samples["started_s"].to_numpy() - samples["intended_s"].to_numpy()) * 1e3
         )
         p99_ms = float(np.quantile(response_ms, 0.99)) if len(response_ms) else 0.0
-        if failed >= MOST_FAILED:
+        if failed >= (MOST_FAILED_COLD if cold else MOST_FAILED):
             self._stopped = f"{failed:.1%} of the requests failed"
         elif self._part.bound_ms and not cold and p99_ms > MOST_BOUNDS * self._part.bound_ms:
             self._stopped = f"p99 is {p99_ms:.0f} ms, more than ten times the bound of {self._part.bound_ms:g} ms"

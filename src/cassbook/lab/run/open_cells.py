@@ -36,6 +36,8 @@ _ROUNDS, MOST_ROUNDS = 3.5, 10
 _AFTER_S = 3.0
 #: On a cluster that people depend on, what ends a ladder: so many failures, or p99 over so many times the bound.
 MOST_FAILED, MOST_BOUNDS = 0.01, 10.0
+#: While all is cold, so many more may fail: connections and code are new, and one busy moment is not what rates do.
+MOST_FAILED_COLD = 0.1
 #: Between two segments all requests are answered, and a few milliseconds of samples are written.
 _BETWEEN_S = 0.3
 _OVERHEAD_S = 0.35

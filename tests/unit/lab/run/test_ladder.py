@@ -196,10 +196,10 @@ def test_turns_end_once_each_setting_is_told_from_the_bound(measured):
     known = "  rising: true\n  find_capacity: false\n  bound_ms: 5000\n  until_known: p95\n"
     run, said = measured("  rates_per_s: [100]\n" + known, measured_s=36.0)
     cells = run.cells[run.cells["kind"] == "open"].set_index("cell_id")
-    assert set(cells["slices"]) == {6}
-    assert cells["measured_s"].tolist() == [pytest.approx(9.0)] * 2
+    assert set(cells["slices"]) == {12}
+    assert cells["measured_s"].tolist() == [pytest.approx(18.0)] * 2
     assert sum("still open: no setting" in line for line in said) == 1
-    assert run.slices[run.slices["cell_id"].isin(cells.index)]["round"].max() == 5
+    assert run.slices[run.slices["cell_id"].isin(cells.index)]["round"].max() == 11
 
 
 @pytest.mark.paced
