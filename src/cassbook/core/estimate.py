@@ -183,7 +183,7 @@ class Estimate:
         return 100 * (float(np.sqrt(self.high / self.low)) - 1)
 
     def as_dict(self, digits: int | None = None) -> dict[str, float | None]:
-        """Return value, low and high as JSON takes them: None for NaN and without a bound, rounded to `digits` if given."""
+        """Return value, low and high as JSON takes them: None for NaN and infinity, rounded to `digits` if given."""
         bounds = {"value": self.value, "low": self.low, "high": self.high}
         return {name: None if not np.isfinite(x) else float(x) if digits is None else round(x, digits)
                 for name, x in bounds.items()}  # fmt: skip
