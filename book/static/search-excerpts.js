@@ -14,8 +14,8 @@ if (location.pathname.endsWith("/search.html")) {
   const places = [[/^notebooks\/analyse\/(?!record-)/, 10], [/^book\/(library|recomputations|status|bibliography)/, -20], [/^book\/guides/, -10]];
   const place = (page) => places.find(([pattern]) => pattern.test(page))?.[1] ?? 0;
   // Words that people ask with for those in our titles.
-  const same = [["dies", "die", "dead", "down", "crash", "crashes", "killed", "outage", "fails", "fail", "failure", "failures"], ["fresh", "freshness", "stale", "staleness"], ["slow", "fast", "latency"], ["cost", "costs", "price", "prices"]];
-  const meant = asked.map((word) => same.find((words) => words.includes(word)) ?? [word]);
+  const outage = ["dies", "die", "dead", "down", "crash", "crashes", "killed", "outage", "fails", "fail", "failure", "failures"];
+  const meant = asked.map((word) => (outage.includes(word) ? outage : [word]));
   const named = (title) => {
     const words = title.toLowerCase().split(/[^a-z0-9]+/);
     return meant.every((group) => group.some((word) => words.includes(word)));

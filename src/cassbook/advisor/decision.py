@@ -230,7 +230,7 @@ def decide(
     error = share_of_error(verdicts, live.looks if live and live.segments else 0)
     options = []
     for choice in choices:
-        levels = f"{choice.setting.read_cl}/{choice.setting.write_cl}"
+        levels = choice.setting.levels
         segments = live.segments.get(levels) if live else None
         own = live.stale.get(levels) if live and limits.stale is not None else None
         held = {

@@ -125,7 +125,7 @@ class Question:
         advice = loads.advise(mix, **asked, bound_ms=limits.bound_ms, survive=limits.survive)
         known = _known(str(run.manifest.get("engine", "")), self.fresh_run, limits)
         struck = run.folder.with_name(f"{run.folder.name}{_STRUCK}")
-        statistics = open_run(struck).statistics if struck.is_dir() else run.statistics
+        statistics = open_run(struck).statistics if _is_complete(struck) else run.statistics
         dead = dead_replica(statistics, mix, advice.rates_per_s, self.by)
         found = decisions.decide(advice, limits, known, dead, live_of(run, mix, self.rate_per_s, limits.after_ms))
         others = _others(loads, mix, advice, limits)
@@ -192,7 +192,7 @@ class Measuring:
 
         found = question.decided(str(measured))
         given = decision_profile.read(self.profile, self.engine)
-        best = [f"{one.choice.setting.read_cl}/{one.choice.setting.write_cl}" for one in found.decision.options]
+        best = [one.choice.setting.levels for one in found.decision.options]
         settings = list(dict.fromkeys([*best[:2], *([self.present] if self.present else [])]))
         engine, hosts = nearest(str(found.run.manifest["engine"])), asked_hosts(existing, None) if existing else None
         wanted = decision_profile.trouble_for(

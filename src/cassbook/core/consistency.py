@@ -189,6 +189,15 @@ class Setting:
     read_cl: str
     write_cl: str
 
+    @property
+    def levels(self) -> str:
+        """Its levels as people say them.
+
+        >>> Setting("2R-2W", "QUORUM", "QUORUM").levels
+        'QUORUM/QUORUM'
+        """
+        return f"{self.read_cl}/{self.write_cl}"
+
     def waits(self, replication_factor: int) -> tuple[int, int]:
         """How many replicas its reads and its writes wait for.
 

@@ -87,7 +87,7 @@ class OpenSection(Section):
     most_in_flight: Threads = 4096  # slots of the open loop
     bound_ms: Annotated[float, Field(gt=0)] | None = None  # in rising order, p99 over ten times this ends a ladder
     rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
-    #: A setting takes no more turns at a rate once this figure of its response time is told from `bound_ms`.
+    #: A setting takes no more turns at a rate once this figure is known to be above or below `bound_ms`.
     until_known: Figure | None = None
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
     #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of
@@ -171,7 +171,7 @@ class OpenSection(Section):
     @model_validator(mode="after")
     def _known_against_what(self) -> Self:
         if self.until_known is not None and self.bound_ms is None:
-            raise ValueError(f"until_known: {self.until_known}: is told from bound_ms; give that too")
+            raise ValueError(f"until_known: {self.until_known}: is held against bound_ms; give that too")
         return self
 
     @model_validator(mode="after")

@@ -41,8 +41,7 @@ _NOT_KNOWN = "?"
 def name_of(option: Option) -> str:
     """Name a setting as people do, with the papers' code behind it where it has one."""
     setting = option.choice.setting
-    levels = f"{setting.read_cl}/{setting.write_cl}"
-    return levels if setting.name == levels else f"{levels} ({setting.name})"
+    return setting.levels if setting.name == setting.levels else f"{setting.levels} ({setting.name})"
 
 
 def text(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> str:
@@ -142,7 +141,7 @@ def table(decision: Decision) -> pd.DataFrame:
         row[f"<= {limits.bound_ms:g} ms"] = _verdict(option.held[RESPONSE])
         row[f"survives {limits.survive}"] = _verdict(option.held[SURVIVE])
         row["fresh" if limits.stale is None else f"stale <= {limits.stale:g}"] = _verdict(option.held[STALE])
-        rows[f"{choice.setting.read_cl}/{choice.setting.write_cl}"] = row
+        rows[choice.setting.levels] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

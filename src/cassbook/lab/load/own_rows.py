@@ -6,48 +6,36 @@ nothing to be probed by; `targets` names it.
 
 from __future__ import annotations
 
-import ipaddress
 import struct
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from cassandra.cluster import Session
-from cassandra.util import Date, Time, uuid_from_time
 
-from cassbook.lab.load import wire
+from cassbook.lab.load import values, wire
 from cassbook.lab.load.staleness_probe import Row
 
 _encoded_bigint = struct.Struct(">iq").pack
 _stamp = struct.Struct(">q").unpack_from
 #: In an answer of rows, without their description: kind, flags, columns, rows; then the length of the only value.
 _AT_VALUE, _BIGINT_SIZE = 20, 8
-_NODE, _CLOCK = 0x010000CA55B0, 0x80  # of time-based UUIDs that no load makes
-
-#: What the key of prober n is, by type: nothing that values of a profile begin with.
-_KEYS: dict[str, Callable[[int], Any]] = {
-    **dict.fromkeys(("text", "varchar", "ascii"), lambda n: f"cassbook-probe-{n}"),
-    "blob": lambda n: b"cassbook-probe-%d" % n,
-    "int": lambda n: n - 2**31,
-    "bigint": lambda n: n - 2**63,
-    "varint": lambda n: n - 2**70,
-    "decimal": lambda n: Decimal(n - 2**70),
-    "double": lambda n: float(n - 2**50),
-    "uuid": lambda n: uuid.UUID(int=0xCA55B00C << 96 | n),
-    "timeuuid": lambda n: uuid_from_time(n, _NODE, _CLOCK),
-    "timestamp": lambda n: n - 2**44,  # milliseconds: long before 1970
-    "date": lambda n: Date(n - 10**6),  # days: the same
-    "time": lambda n: Time(86_399_999_999_999 - n),  # nanoseconds: the end of the day
-    "inet": lambda n: str(ipaddress.ip_address(0xF0000000 + n)),  # addresses that nobody may have
-}
-#: What other key columns have: types with too few values to be set apart by.
-_CONSTANTS: dict[str, Any] = {"boolean": False, "tinyint": 0, "smallint": 0, "float": 0.0}
-#: What is written: anything that is not null.
-_WRITTEN: dict[str, Any] = {
-    **{name: make(0) for name, make in _KEYS.items()}, **_CONSTANTS, "duration": None,
+#: Of which number on keys of probers are made, by type: nothing that values of a profile are made of.
+_FIRST: dict[str, int] = {
+    **dict.fromkeys(("text", "varchar", "ascii"), 0), "blob": -(2**62), "int": -(2**31), "bigint": -(2**63),
+    "varint": -(2**70), "decimal": -(2**70), "double": -(2**50), "uuid": 0xCA55B00C << 96,
+    "timeuuid": -(2**40), "timestamp": -(2**44),  # milliseconds before 1970
+    "date": -(10**6),  # days before 1970
+    "time": 86_000_000_000_000,  # nanoseconds: late in the day
+    "inet": 0xF0000000,  # addresses that nobody may have
 }  # fmt: skip
+#: Types with too few values to be set apart by: other columns of a key have one.
+_FEW = ("boolean", "tinyint", "smallint", "float")
+
+
+def value_of(kind: str, number: int) -> Any:
+    """Return what prober `number` has in a column of a type."""
+    return values.FROM_NUMBER[kind](_FIRST.get(kind, 0) + number, "cassbook-probe-{}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +72,9 @@ def _type(column: Any) -> str:
 
 def _keys_refused(table: Any) -> str:
     kinds = [_type(column) for column in table.primary_key]
-    if unknown := [kind for kind in kinds if kind not in _KEYS and kind not in _CONSTANTS]:
+    if unknown := [kind for kind in kinds if kind not in _FIRST and kind not in _FEW]:
         return f"no keys of type {', '.join(unknown)} are made"
-    if not any(_type(column) in _KEYS for column in table.partition_key):
+    if not any(_type(column) in _FIRST for column in table.partition_key):
         return "the types of its partition key have too few values to keep away from the load's"
     return ""
 
@@ -94,7 +82,7 @@ def _keys_refused(table: Any) -> str:
 def _is_plain(column: Any, table: Any) -> bool:
     """Whether a column is regular, and of a type with values of its own."""
     keys = {key.name for key in table.primary_key}
-    return column.name not in keys and not column.is_static and _WRITTEN.get(_type(column)) is not None
+    return column.name not in keys and not column.is_static and _type(column) in {*_FIRST, *_FEW}
 
 
 def _target(session: Session, keyspace: str, table: Any, column: Any) -> Target:
@@ -109,13 +97,10 @@ def _target(session: Session, keyspace: str, table: Any, column: Any) -> Target:
         return wire.value(write.column_metadata[place].type.to_binary(what, protocol))
 
     def key(place: int, kind: str) -> Callable[[int], bytes]:
-        if kind in _KEYS:
-            return lambda n: encoded(place, _KEYS[kind](n))
-        constant = encoded(place, _CONSTANTS[kind])
-        return lambda n: constant
+        return lambda n: encoded(place, value_of(kind, n if kind in _FIRST else 0))
 
     keys = tuple(key(place, _type(column)) for place, column in enumerate(table.primary_key, start=2))
-    return Target(table.name, column.name, write.query_id, read.query_id, encoded(1, _WRITTEN[_type(column)]), keys)
+    return Target(table.name, column.name, write.query_id, read.query_id, encoded(1, value_of(_type(column), 0)), keys)
 
 
 class OwnRows:

@@ -28,7 +28,7 @@ _NODE, _CLOCK = 0x010000000000, 0x80  # of a time-based UUID; the multicast bit 
 Drawn = npt.NDArray[np.int64] | npt.NDArray[np.float64] | list[Any]
 
 #: What a number becomes in a column of each type.
-_FROM_NUMBER: dict[str, Callable[[int, str], Any]] = {
+FROM_NUMBER: dict[str, Callable[[int, str], Any]] = {
     **dict.fromkeys(("text", "varchar", "ascii"), lambda n, form: form.replace("{}", str(n))),
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint", "varint", "counter"), lambda n, form: n),
     **dict.fromkeys(("float", "double"), lambda n, form: float(n)),
@@ -54,7 +54,7 @@ _FROM_RANGE: dict[str, Callable[[float], Any]] = {
 
 
 _MAKERS: dict[str, dict[str, Callable[..., Any]]] = {
-    NUMBERS: _FROM_NUMBER, CONTENT: _FROM_CONTENT, RANGE: _FROM_RANGE
+    NUMBERS: FROM_NUMBER, CONTENT: _FROM_CONTENT, RANGE: _FROM_RANGE
 }  # fmt: skip
 
 

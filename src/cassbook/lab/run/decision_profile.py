@@ -55,7 +55,7 @@ def candidates(replicas: int) -> tuple[Setting, ...]:
 
     A setting that waits for more than it takes to be strong is slower than another that survives as much.
 
-    >>> [f"{one.read_cl}/{one.write_cl}" for one in candidates(3)]
+    >>> [one.levels for one in candidates(3)]
     ['QUORUM/QUORUM', 'ONE/ALL', 'ALL/ONE', 'ONE/ONE', 'ONE/QUORUM', 'QUORUM/ONE']
     """
     strong = sorted(strong_settings(replicas), key=lambda one: -min(one.survives(replicas)))
@@ -96,7 +96,7 @@ def profile_for(
         Where the time is too short for a turn of each setting, with how long it takes.
     """
     replicas = profile.cluster.replication_factor
-    found = {f"{one.read_cl}/{one.write_cl}": one.strong(replicas) for one in candidates(replicas)}
+    found = {one.levels: one.strong(replicas) for one in candidates(replicas)}
     settings, weak = list(found), [name for name, strong in found.items() if not strong]
     rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
     probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1

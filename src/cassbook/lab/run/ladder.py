@@ -427,10 +427,12 @@ class Ladder:
         count = rounds(part)
         order = balanced_order(len(cells), count, (*self._bench.seed, 2, cells[0].order))
         counted_s = part.measured_s / count
+        enough = Enough(part, len(cells), count)
 
         def load(runner: Runner, path: Path) -> Measured:
             segments: list[Segment] = []
             marks: set[str] = set()
+            enough.begin()
             for number, variant in enumerate(order):
                 cell = cells[variant]
                 if variant not in enough.settled:
@@ -456,7 +458,6 @@ class Ladder:
             of_turns = turns(segments, lead_in_s, counted_s)
             return Measured(outcomes, one_table(segments), of_turns, windows, sorted(marks))
 
-        enough = Enough(part, len(cells), count)
         self._bench.run(cells, load, self._bench.drained(cells))
         self._rows += cells
         broken = [cells[variant] for variant in sorted(enough.broken)]
@@ -495,17 +496,21 @@ class Ladder:
 class Enough:
     """Which settings of a rate take no more turns, if its section says `until_known`: the broken down, and the known.
 
-    That is a figure that is told from the bound, or known to be near it.
+    Known is a figure that is on one side of the bound, or near it.
     """
 
     def __init__(self, part: OpenSection, settings: int, count: int) -> None:
-        self.settled: set[int] = set()
-        self.broken: set[int] = set()  # of them, by failures or far too long responses
+        self.begin()
         self._part, self._settings = part, settings
         at = verdicts.looks(count) if part.until_known else ()
         self._looks = {rounds * settings for rounds in at}
         # Each setting is held against a bound, and weak ones may be against one of staleness.
         self._error = verdicts.share_of_error(2 * settings, len(at) or 1)
+
+    def begin(self) -> None:
+        """Forget what was seen: all of it is measured, or measured again."""
+        self.settled: set[int] = set()
+        self.broken: set[int] = set()  # of them, by failures or far too long responses
 
     def look(self, turns_over: int, segments: Sequence[Segment]) -> bool:
         """Look after so many turns, counting those that were left out, if it is time to; return whether it was."""

@@ -3,7 +3,10 @@
 import struct
 
 import pandas as pd
+import pytest
+from cassandra.cqltypes import _cqltypes
 
+from cassbook.lab.load import own_rows, values
 from cassbook.lab.load.own_rows import OwnRows, Target
 from cassbook.lab.load.staleness_probe import History, Panel
 from cassbook.lab.run.side_probe import counts
@@ -40,3 +43,12 @@ def test_an_own_row_knows_its_version_by_the_time_of_its_write():
     assert row.seen(answer) == 3
     assert row.seen(struct.pack(">iiii", 2, 4, 1, 0)) == 0
     assert row.name == "b:7"
+
+
+@pytest.mark.parametrize("kind", own_rows._FIRST)
+def test_keys_of_probers_are_values_of_their_type_and_none_that_a_load_draws(kind):
+    encode, probers = _cqltypes[kind].to_binary, range(100)
+    theirs = {encode(values.FROM_NUMBER[kind](n, "{}"), 4) for n in probers}
+    ours = {encode(own_rows.value_of(kind, n), 4) for n in probers}
+    assert len(ours) == len(probers)
+    assert not ours & theirs
