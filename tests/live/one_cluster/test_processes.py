@@ -92,11 +92,11 @@ def test_a_rate_is_shared_out(profile, place, tmp_path):
 def test_levels_alternate_in_both_processes_at_once(profile, place, tmp_path):
     levels = ["ONE", "QUORUM", "ALL"]
     group = [Cell(level, "pure", 20, level, level, 1.0, 1, 1, 0, cell_group="g") for level in levels]
-    alternation = Alternation(3, 0.8, (1,), lengths_s=(0.05, 0.15))
+    alternation = Alternation(3, 1.2, (1,), lengths_s=(0.1, 0.3))
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
         outcome, samples = processes.run(group, Bound(0.1, alternation=alternation), tmp_path / "g.parquet")
     made, table = outcome.window.slices, samples.to_pandas()
-    assert len(made.order) == 15
+    assert len(made.order) == 12
     inside = table[table["slice"].notna()]
     number = inside["slice"].astype(int)
     assert (inside["cell_id"].astype(str) == [levels[made.order[place]] for place in number]).all()
@@ -104,7 +104,8 @@ def test_levels_alternate_in_both_processes_at_once(profile, place, tmp_path):
     assert since_s.min() > -1e-5
     assert (since_s < made.length_s + 0.05).mean() > 0.99  # a busy machine may send one late whose level was chosen
     assert set(inside["phase"].astype(str)) == {"steady", "guard"}
-    assert set(number) == set(range(15))
+    assert set(number) <= set(range(12))
+    assert number.nunique() >= 11  # a busy machine may pause for as long as a slice
     assert most_in_flight(samples) == 20
 
 
