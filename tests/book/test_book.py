@@ -368,15 +368,15 @@ def test_the_staleness_curve_says_what_was_chosen(served, window):
 def test_the_ladder_leaves_what_does_what_is_asked_for(served, window):
     window.goto(served + "notebooks/analyse/answers.html", wait_until="load")
     said, out = window.locator("#ladder-said"), window.locator("#ladder-explorer tr.out th")
-    assert said.inner_text().startswith("2R-2W alone does that: a read ")
-    assert window.locator("[data-step='1R-2W'] .why").inner_text() == "a read can miss a write"
+    assert said.inner_text().startswith("QUORUM/QUORUM alone does that: a read ")
+    assert window.locator("[data-step='ONE/QUORUM'] .why").inner_text() == "a read can miss a write"
     window.locator("[data-knob=dead]").select_option("writes")
-    assert said.inner_text() == "2 of 6 settings do that: 1R-3W, 2R-2W."
+    assert said.inner_text() == "2 of 6 settings do that: ONE/ALL, QUORUM/QUORUM."
     window.locator("[data-knob=strong]").select_option("no")
-    assert out.all_inner_texts() == ["3R-1W"]
-    before = window.locator("[data-step='3R-1W'] [data-side=read]").inner_text()
+    assert out.all_inner_texts() == ["ALL/ONE"]
+    before = window.locator("[data-step='ALL/ONE'] [data-side=read]").inner_text()
     window.locator("[data-knob=figure]").select_option("p99")
-    assert window.locator("[data-step='3R-1W'] [data-side=read]").inner_text() != before
+    assert window.locator("[data-step='ALL/ONE'] [data-side=read]").inner_text() != before
 
 
 def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window):

@@ -21,6 +21,7 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 from cassbook.book import fingerprint, gaps, notebooks, substitution
 from cassbook.book.evidence import describe
 from cassbook.book.provenance import FRESH, PUBLISHED, Source, recorded_sources, run_of
+from cassbook.book.setting_names import in_levels
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LackingError
 from cassbook.ingest.folder import open_run
@@ -247,7 +248,7 @@ def glue(**figures: Any) -> None:
             continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004
         text = f"{text:.3g}" if isinstance(text, float) else str(text)
-        text = gaps.without_nan(text)
+        text = in_levels(gaps.without_nan(text))
         myst_nb.glue(name.replace("_", "-"), _Plain(text), display=False)
 
 

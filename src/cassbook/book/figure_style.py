@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -11,9 +13,11 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.text import Text
+from matplotlib.ticker import Formatter, FuncFormatter
 
 from cassbook.book import palette
 from cassbook.book.alternative_text import describe
+from cassbook.book.setting_names import has_code, in_levels
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import summaries
 
@@ -25,13 +29,16 @@ _PAGE_PX, _LEAST_PX, _PX_PER_INCH, _PT_PER_INCH = 790, 9, 100, 72
 
 
 class Drawing(Figure):
-    """A figure of the book: its text is what it shows, and none of its type is too small once it has a page's width."""
+    """A figure of the book: its text is what it shows, none of its type is too small once it has a page's width, and
+    settings of three replicas are pairs of levels.
+    """
 
     def __repr__(self) -> str:
         return describe(self)
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw, with type below the least enlarged."""
+        """Draw, with type below the least enlarged, and settings by their levels."""
+        self._name_settings()
         shrunk = min(1.0, _PAGE_PX / (_PX_PER_INCH * self.get_figwidth()))
         least = _LEAST_PX * _PT_PER_INCH / _PX_PER_INCH / shrunk
         for axis in (axis for axes in self.axes for axis in (axes.xaxis, axes.yaxis)):
@@ -41,6 +48,27 @@ class Drawing(Figure):
             if text.get_fontsize() < least:
                 text.set_fontsize(least)
         super().draw(renderer)
+
+
+    def _name_settings(self) -> None:
+        """Say levels in the place of codes, unless there are some of more replicas."""
+        along = [axis for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]
+        ticks = {axis: " ".join(label.get_text() for label in axis.get_ticklabels()) for axis in along}
+        texts = self.findobj(Text)
+        whole = " ".join([*(text.get_text() for text in texts), *ticks.values()])
+        if in_levels(whole) == whole:
+            return
+        for text in texts:
+            text.set_text(in_levels(text.get_text()))
+        for axis in (axis for axis, words in ticks.items() if has_code(words)):
+            below = axis.axis_name == "x"  # where there is less room beside each other
+            axis.set_major_formatter(FuncFormatter(partial(_in_levels, axis.get_major_formatter(), below)))
+
+
+def _in_levels(formatter: Formatter, in_two_lines: bool, value: float, place: int | None) -> str:
+    """Return a tick's label by its levels."""
+    said = in_levels(formatter(value, place))
+    return said.replace("/", "/\n") if in_two_lines else said
 
 
 def style() -> None:

@@ -29,6 +29,7 @@ import nbformat
 from bs4 import BeautifulSoup, Tag
 
 from cassbook.book import chapters, gaps, notebooks
+from cassbook.book.setting_names import in_levels
 from cassbook.records import manifest
 
 #: Papermill's two: the defaults, and what it was given.
@@ -70,7 +71,7 @@ def stage(executed: Path, page: Path) -> list[str]:
             shown_code = [] if READER in tags else [_WITHOUT_CODE]
             hidden = [_OUT_OF_SIGHT] if _PARAMETERS & set(tags) else shown_code
             cell.metadata["tags"] = [*(tag for tag in tags if tag != "hide-input"), *hidden]
-            if text := _in_words(cell):
+            if text := in_levels(_in_words(cell)):
                 shown = cell.metadata.setdefault("mystnb", {})
                 shown["image"] = {"alt": text, **shown.get("image", {})}
     _say_what_was_given(content.cells)
@@ -141,6 +142,8 @@ def _name_functions(cells: Iterable[nbformat.NotebookNode]) -> None:
                 folder = Path(chapters.__path__[0])
                 modules |= {alias.asname or alias.name: folder / f"{alias.name}.py" for alias in node.names}
         figure = cell.metadata.get("mystnb", {}).get("figure")
+        if figure and "caption" in figure:
+            figure["caption"] = in_levels(figure["caption"])
         if (link := _link_to_function(tree, modules)) and figure and "caption" in figure:
             figure["caption"] += " " + link
         if link and KEY in cell.metadata:
@@ -208,9 +211,9 @@ def _captioned(
         if has_table(output):
             number = next(numbers)
             source = f", {named.data['text/markdown'].strip('*')}" if named else ""
-            head = f"<b>Table {number}{escape(source)}.</b> {escape(wanted['caption'])}"
+            head = f"<b>Table {number}{escape(source)}.</b> {escape(in_levels(wanted['caption']))}"
             name = f"{slug}-{number}.csv"
-            table = _linked(output.data["text/html"], wanted.get("links", {}))
+            table = _linked(in_levels(output.data["text/html"]), wanted.get("links", {}))
             output.data["text/html"] = _framed(
                 table, head, name, wanted.get("folded", _is_long(table)), wanted.get("function", "")
             )

@@ -86,6 +86,20 @@ def test_headings_link_to_the_chapters_that_they_come_from():
     assert [(link["href"], link.get_text()) for link in found] == [("latency.html", "reads, mean")]
 
 
+@pytest.mark.parametrize(
+    ("columns", "shown_as"),
+    [(["1R-3W", "2R-2W"], ["", "ONE/ALL", "QUORUM/QUORUM"]), (["3R-3W", "1R-5W"], ["", "3R-3W", "1R-5W"])],
+    ids=["three replicas", "five"],
+)
+def test_settings_of_three_replicas_are_pairs_of_levels(columns, shown_as):
+    frame = pd.DataFrame([[1, 2]], index=["reads"], columns=columns)
+    cell = new_code_cell("a", outputs=shown(frame), metadata={"table": {"caption": "Is 2R-2W fast?"}})
+    layout.caption([cell], "x")
+    html = cell.outputs[0].data["text/html"]
+    assert values_of(html)[1][0] == shown_as
+    assert "Is QUORUM/QUORUM fast?" in html
+
+
 def test_values_are_those_of_the_table_with_spans_filled_in(by_level):
     cell = new_code_cell("a", outputs=shown(by_level), metadata={"table": {"caption": "What?"}})
     layout.caption([cell], "x")

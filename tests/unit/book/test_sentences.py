@@ -201,5 +201,5 @@ def test_none_of_so_many_reads_has_its_bound():
     (summary,) = (text for text in prose(notebooks.chapter_notebook("failures-data")) if "**In short.**" in text)
     assert "three known cases" in summary
     assert re.search(
-        r"\{glue:text\}`random-1r3w-newer` reads of 1R-3W on [\d.]+ were stale [^.]*, which we cannot explain", summary
+        r"\{glue:text\}`random-1r3w-newer` ONE/ALL reads on [\d.]+ were stale [^.]*, which we cannot explain", summary
     )

@@ -12,6 +12,7 @@ from jinja2 import Template
 
 from cassbook.book import palette
 from cassbook.book.chapters import answers, price
+from cassbook.book.setting_names import in_levels
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
 
@@ -48,7 +49,7 @@ def _step(name: str, row: dict[Any, Any]) -> dict[str, Any]:
     near, far = (f"{share_text(row[setup], digits=0)} %" for setup in ("near", "far"))
     says = f"a write just acknowledged is seen by {near} of reads side by side, by {far} in three regions"
     return {
-        "name": name, "strong": strong, "goes_on": {side: row[f"{side}s"] > 0 for side in SIDES},
+        "name": in_levels(name), "strong": strong, "goes_on": {side: row[f"{side}s"] > 0 for side in SIDES},
         "says": "" if strong else says,
         "costs": {figure: {side: _cost(row[f"{side}_{figure}"]) for side in SIDES} for figure in _FIGURES},
     }  # fmt: skip

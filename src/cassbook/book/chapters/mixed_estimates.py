@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from cassbook.book import needs, palette
 from cassbook.book.figure_style import Drawing, done, panels, setting_legend, style
+from cassbook.book.setting_names import in_levels
 from cassbook.book.gaps import served
 from cassbook.book.kernel_environment import PLOTLY_VARIABLE
 from cassbook.book.provenance import Source
@@ -103,7 +104,7 @@ def surfaces(source: Source, order: int = 4) -> HTML:
         scale = [[0, colour], [1, colour]]
         figure.add_surface(
             x=domain.threads, y=100 * shares, z=latency_us / US_PER_MS, colorscale=scale, showscale=False,
-            name=name, showlegend=True, opacity=0.85,
+            name=in_levels(name), showlegend=True, opacity=0.85,
         )  # fmt: skip
     figure.update_layout(
         scene={
