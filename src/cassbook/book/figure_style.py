@@ -49,7 +49,6 @@ class Drawing(Figure):
                 text.set_fontsize(least)
         super().draw(renderer)
 
-
     def _name_settings(self) -> None:
         """Say levels in the place of codes, unless there are some of more replicas."""
         along = [axis for axes in self.axes for axis in (axes.xaxis, axes.yaxis)]

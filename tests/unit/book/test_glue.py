@@ -10,7 +10,8 @@ from cassbook.book import chapter
     ("value", "shown"),
     [
         (53_911.4, "53,911"), ("100,000", "100,000"), ("1,000,000", "1,000,000"), (7, "7"), (0.98123, "0.981"),
-        ("0.98 [0.82, 1.16]", "0.98 [0.82, 1.16]"), ("3 of 60", "3 of 60"), ("1R-3W", "ONE/ALL"), ("1R-5W", "1R-5W"), ("yes", "yes"),
+        ("0.98 [0.82, 1.16]", "0.98 [0.82, 1.16]"), ("3 of 60", "3 of 60"), ("1R-3W", "ONE/ALL"),
+        ("1R-5W", "1R-5W"), ("yes", "yes"),
     ],
 )  # fmt: skip
 def test_prose_has_the_text_that_was_glued(monkeypatch, value, shown):

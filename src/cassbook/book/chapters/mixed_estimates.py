@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 
 from cassbook.book import needs, palette
 from cassbook.book.figure_style import Drawing, done, panels, setting_legend, style
-from cassbook.book.setting_names import in_levels
 from cassbook.book.gaps import served
 from cassbook.book.kernel_environment import PLOTLY_VARIABLE
 from cassbook.book.provenance import Source
+from cassbook.book.setting_names import in_levels
 from cassbook.core.errors import LackingError
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import mixing, regression
