@@ -76,6 +76,28 @@ class Limits:
             raise InputError(f"--after-ms: {self.after_ms:g} is no time after a write; give 0 or more")
 
 
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """What message delays of traced requests say of stale reads at the limit's age.
+
+    Attributes
+    ----------
+    stale : float
+        Share of them, over all pairings.
+    pairings, requests : int
+        Of how many pairs of a traced write and a traced read of one row, and of how many traced requests.
+    """
+
+    stale: float
+    pairings: int
+    requests: int
+
+    def __str__(self) -> str:
+        """Say it, with what it rests on."""
+        share = f"{self.stale:.2g}" if self.stale else f"none of {self.pairings:,} pairings"
+        return f"message delays of {self.requests:,} traced requests foretell {share}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
     """What was measured on a cluster that is running, by a setting's levels, such as QUORUM/QUORUM.
@@ -85,13 +107,17 @@ class Live:
     segments : mapping of str to InSegments
         Response times at the load.
     stale : mapping of str to sequence of (int, int)
-        Of the service's own tables: how many reads of how many missed a write of the limit's age, segment by segment.
+        Of the service's own tables: how many reads of how many missed a write of the limit's age, segment by segment;
+        where clusters were started for it, start by start.
+    foretold : mapping of str to Foretold
+        Where requests were traced.
     looks : int
         How often it was asked, at most, whether a verdict is there already: each look may err.
     """
 
     segments: Mapping[str, InSegments] = field(default_factory=dict)
     stale: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    foretold: Mapping[str, Foretold] = field(default_factory=dict)
     looks: int = 1
 
 
@@ -111,6 +137,8 @@ class Held:
         What would decide it; empty where it is decided.
     near : bool
         Whether the figure is within `ZONE` of the limit.
+    foretold : str
+        What a prediction says where counts do not decide it; it decides nothing.
     """
 
     verdict: str
@@ -118,6 +146,7 @@ class Held:
     source: str
     lacking: str = ""
     near: bool = False
+    foretold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +189,8 @@ class Decision:
         Chance that an interval of one limit of one setting is wrong, of 5 % for the whole screen.
     fresh_from : str
         What staleness rests on; empty where no limit asks for it.
+    foretold_off : str
+        By how much such predictions were off; empty where no prediction is shown.
     live : Live, optional
         What was measured on a running cluster, where the answer is of that one now.
     """
@@ -169,6 +200,7 @@ class Decision:
     options: tuple[Option, ...]
     error: float
     fresh_from: str = ""
+    foretold_off: str = ""
     live: Live | None = None
 
     @property
@@ -201,7 +233,7 @@ class Decision:
 
 def decide(
     advice: OpenAdvice, limits: Limits, known: Known | None = None,
-    dead: Mapping[str, Mapping[str, Estimate]] | None = None, live: Live | None = None,
+    dead: Mapping[str, Mapping[str, Estimate]] | None = None, live: Live | None = None, error: float | None = None,
 ) -> Decision:  # fmt: skip
     """Hold every limit against every setting at a load.
 
@@ -216,6 +248,8 @@ def decide(
         By a setting's levels, such as QUORUM/QUORUM: as `Option.dead`.
     live : Live, optional
         What a running cluster did, which goes before `advice` and `known`.
+    error : float, optional
+        Chance that one interval is wrong; by default such that all of this load's together are with one of 5 %.
 
     Raises
     ------
@@ -224,12 +258,10 @@ def decide(
     """
     if limits.stale is not None and advice.mix.read_share == 0:
         raise InputError(f"--stale: {advice.mix.name} reads nothing, so nothing of it is stale; leave --stale out")
-    choices = (*advice.choices, *advice.weak)
-    # Of every setting that is shown, a response time, and of the weak ones staleness where it is judged.
-    verdicts = len(choices) + (len(advice.weak) if limits.stale is not None else 0)
-    error = share_of_error(verdicts, live.looks if live and live.segments else 0)
+    if error is None:
+        error = _error([(advice, live)], limits)
     options = []
-    for choice in choices:
+    for choice in (*advice.choices, *advice.weak):
         levels = choice.setting.levels
         segments = live.segments.get(levels) if live else None
         own = live.stale.get(levels) if live and limits.stale is not None else None
@@ -237,7 +269,7 @@ def decide(
             RESPONSE: _response(choice, limits, error, advice, segments),
             SURVIVE: _survive(choice, limits),
             STALE: _stale(choice, limits, error, known, advice.replicas) if own is None
-            else _own_stale(own, limits, error),
+            else _own_stale(own, limits, error, live.foretold.get(levels) if live else None),
         }  # fmt: skip
         options.append(Option(choice, held, (dead or {}).get(levels, {})))
     order = (PASS, UNKNOWN, FAIL)
@@ -248,8 +280,28 @@ def decide(
         options=tuple(options),
         error=error,
         fresh_from=_fresh_from(limits, known, live),
+        foretold_off=_foretold_off(options, limits, known),
         live=live,
     )
+
+
+def _error(loads: Sequence[tuple[OpenAdvice, Live | None]], limits: Limits) -> float:
+    """Return the chance that one interval may be wrong, for all at these loads to be right together.
+
+    Of every setting that is shown there is a response time, and of the weak ones staleness where it is judged.
+    """
+    verdicts = sum(
+        len(advice.choices) + len(advice.weak) * (1 if limits.stale is None else 2) for advice, _ in loads
+    )
+    return share_of_error(verdicts, max((live.looks for _, live in loads if live and live.segments), default=0))
+
+
+def _foretold_off(options: Sequence[Option], limits: Limits, known: Known | None) -> str:
+    """Say by how much predictions like those that are shown were off where all was counted."""
+    if not any(option.held[STALE].foretold for option in options):
+        return ""
+    off = known.off(limits.after_ms or 0.0) if known is not None else None
+    return str(off) if off is not None else "how far such predictions are off with this release is not recorded"
 
 
 def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
@@ -347,7 +399,10 @@ def _stale(choice: OpenChoice, limits: Limits, error: float, known: Known | None
     if not fresh.waits:
         near = is_near(fresh.stale.value, limits.stale)
         return Held(UNKNOWN, fresh.stale, "predicted from latencies", "a measurement; this is a prediction", near)
-    return _counted(fresh, limits, error)
+    held, missed = _counted(fresh, limits, error), fresh.predicted_stale
+    if held.verdict != UNKNOWN or missed is None or not missed.n:
+        return held
+    return replace(held, foretold=str(Foretold(missed.value, fresh.pairings, 2 * missed.n)))
 
 
 def _counted(fresh: Freshness, limits: Limits, error: float) -> Held:
@@ -370,20 +425,23 @@ def _bounds(wait: object, error: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _own_stale(own: Sequence[tuple[int, int]], limits: Limits, error: float) -> Held:
+def _own_stale(
+    own: Sequence[tuple[int, int]], limits: Limits, error: float, foretold: Foretold | None = None
+) -> Held:
     """Judge by what was counted on the service's own tables, on this cluster, at the limit's age."""
+    said = str(foretold) if foretold else ""
     limit, reads = float(limits.stale or 0.0), sum(of for _, of in own)
     if not reads:
         return Held(UNKNOWN, _NOTHING, "", "reads of its own tables at this age")
     share = Proportion.grouped([yes for yes, _ in own], [of for _, of in own], error)
     source, near = f"counted on its own tables: {share.counts}", is_near(share.value, limit)
     if np.isnan(share.low):
-        return Held(UNKNOWN, share, source, f"{FEWEST} segments at least", near)
+        return Held(UNKNOWN, share, source, f"{FEWEST} segments, or cluster starts, at least", near, said)
     verdict = against(share, limit)
     if verdict != UNKNOWN:
         return Held(verdict, share, source, near=near)
     needed = reads_to_show(limit, share.yes, error)
-    return Held(UNKNOWN, share, source, f"about {needed:,} reads at this age, of {reads:,}", near)
+    return Held(UNKNOWN, share, source, f"about {needed:,} reads at this age, of {reads:,}", near, said)
 
 
 def _waited_for(choice: OpenChoice, replicas: int) -> tuple[int, int] | None:
@@ -402,9 +460,11 @@ def changes(
     """Return what would change the answer: limits that are one step looser or tighter, and other loads.
 
     `advices`: at other loads, with words for each; `lives`: what a running cluster did there, by the words. Kept are
-    those decisions that name another winner, or none.
+    those decisions that name another winner, or none. Other limits are held against the intervals of `decision`, which
+    hold for any limit; those at other loads share 5 % among themselves.
     """
-    limits, found = decision.limits, []
+    limits, found, there = decision.limits, [], lives or {}
+    error = _error([(advice, there.get(words)) for words, advice in advices], limits) if advices else None
     steps = {
         f"with {counted(limits.survive + 1, 'dead replica')} to survive": replace(limits, survive=limits.survive + 1),
         f"with a bound of {limits.bound_ms / ZONE:.3g} ms": replace(limits, bound_ms=limits.bound_ms / ZONE),
@@ -416,8 +476,8 @@ def changes(
     if limits.stale is not None:
         steps |= {"where no read may be stale": replace(limits, stale=None, after_ms=None)}
     for words, other in steps.items():
-        found.append((words, decide(decision.advice, other, known, live=decision.live)))
-    found += [(words, decide(advice, limits, known, live=(lives or {}).get(words))) for words, advice in advices]
+        found.append((words, decide(decision.advice, other, known, live=decision.live, error=decision.error)))
+    found += [(words, decide(advice, limits, known, live=there.get(words), error=error)) for words, advice in advices]
     return [(words, other) for words, other in found if _name(other) != _name(decision)]
 
 

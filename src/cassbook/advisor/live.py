@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassbook.advisor.decision import Live
+from cassbook.advisor.decision import Foretold, Live
 from cassbook.core.schema import OPEN
 from cassbook.latency import verdicts
 from cassbook.latency.in_segments import InSegments
@@ -34,14 +34,17 @@ def live_of(run: RecordedRun, mix: Mix, rate_per_s: float | None, after_ms: floa
     """
     cells = run.cells[(run.cells["kind"] == OPEN) & (run.cells["workload"] == mix.workload)]
     segments, looks = dict[str, InSegments](), 1
-    if run.manifest.get("existing_cluster") and rate_per_s is not None:
+    running = bool(run.manifest.get("existing_cluster"))
+    if running and rate_per_s is not None:
         at_rate = cells[(cells["condition"] == "") & (cells["rate_per_s"] == rate_per_s) & (cells["slices"] > 0)]
         for cell in at_rate.itertuples():
             samples = run.samples(_SAMPLES, [str(cell.cell_id)])
             segments[f"{cell.read_cl}/{cell.write_cl}"] = InSegments.of_samples(samples)
         looks = _looks(run.manifest["profile"], mix.workload)
-    stale = _stale(run.manifest.get("staleness", []), cells, after_ms)
-    return Live(segments=segments, stale=stale, looks=looks) if segments or stale else None
+    probed = _probed(run.manifest.get("staleness", []), cells, after_ms)
+    stale = {levels: _counts(cells, running) for levels, cells in probed.items()}
+    foretold = {levels: one for levels, cells in probed.items() if (one := _foretold(cells)) is not None}
+    return Live(segments=segments, stale=stale, foretold=foretold, looks=looks) if segments or stale else None
 
 
 def _looks(profile: Mapping[str, Any], workload: str) -> int:
@@ -52,18 +55,39 @@ def _looks(profile: Mapping[str, Any], workload: str) -> int:
     return 1
 
 
-def _stale(
+#: What one cell showed, turn by turn.
+_Turns = Sequence[Mapping[str, Any]]
+
+
+def _probed(
     noted: Sequence[Mapping[str, Any]], cells: pd.DataFrame, after_ms: float | None
-) -> dict[str, list[tuple[int, int]]]:
-    """Return the counts of each turn: through another coordinator than the write's, or the only one there is."""
-    found: dict[str, list[tuple[int, int]]] = {}
+) -> dict[str, list[_Turns]]:
+    """Return what was probed at an age, by levels and cell; each cell is of one cluster start."""
+    found: dict[str, list[_Turns]] = {}
     by_cell = cells.set_index("cell_id")
     for entry in noted:
-        if entry["after_ms"] != after_ms or entry["cell_id"] not in by_cell.index:
-            continue
-        cell = by_cell.loc[entry["cell_id"]]
-        turns = list(entry["turns"].values())
-        way = "other" if any(turn["other"][1] for turn in turns) else "same"
-        own = found.setdefault(f"{cell['read_cl']}/{cell['write_cl']}", [])
-        own += [(int(turn[way][0]), int(turn[way][1])) for turn in turns if turn[way][1]]
+        if entry["after_ms"] == after_ms and entry["cell_id"] in by_cell.index:
+            cell = by_cell.loc[entry["cell_id"]]
+            found.setdefault(f"{cell['read_cl']}/{cell['write_cl']}", []).append(list(entry["turns"].values()))
     return found
+
+
+def _counts(cells: Sequence[_Turns], running: bool) -> list[tuple[int, int]]:
+    """Return counts of each turn, or of each cluster start where they were started for it.
+
+    Those through another coordinator than the write's count, or through the only one there is.
+    """
+    way = "other" if any(turn["other"][1] for turns in cells for turn in turns) else "same"
+    groups = [[turn] for turns in cells for turn in turns] if running else cells
+    sums = [(sum(int(turn[way][0]) for turn in group), sum(int(turn[way][1]) for turn in group)) for group in groups]
+    return [(stale, reads) for stale, reads in sums if reads]
+
+
+def _foretold(cells: Sequence[_Turns]) -> Foretold | None:
+    """Return what traces of all turns foretell together; None without any."""
+    traced = [turn["foretold"] for turns in cells for turn in turns if turn.get("foretold")]
+    pairings = sum(int(one["pairings"]) for one in traced)
+    if not pairings:
+        return None
+    stale = sum(one["stale"] * one["pairings"] for one in traced) / pairings
+    return Foretold(stale, pairings, sum(int(one["requests"]) for one in traced))

@@ -51,6 +51,8 @@ _STRUCK = "-faults"
               "on clusters started here; by-hand asks you to stop a node of --hosts and to start it.")  # fmt: skip
 @click.option("--present", metavar="LEVELS", help="With --faults: the setting that the service has now, such as "
               "QUORUM/ONE, is struck too.")  # fmt: skip
+@click.option("--traces", is_flag=True, help="With --hosts and --stale: have the cluster trace some requests of the "
+              "probe, for a prediction next to what it counts. Clusters started here do.")  # fmt: skip
 @output_option("HTML page to write too: this answer first, then what was measured.")
 @click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
 @format_option("text", "json")
@@ -59,7 +61,7 @@ def decide(
     name: str | None, profile: str | None, rate_per_s: float | None, of_capacity: float | None, reads: float | None,
     workload: str | None, bound_ms: float, by: Figure, survive: int, stale: float | None, after_ms: float | None,
     fresh_run: str | None, minutes: float, engine: str | None, folder: Path | None, resume: bool,
-    faults: str, present: str | None, output: Path | None, force: bool, form: str, **existing: Any,
+    faults: str, present: str | None, traces: bool, output: Path | None, force: bool, form: str, **existing: Any,
 ) -> None:  # fmt: skip
     """Decide which setting a service should use, by its load and its limits, with the evidence.
 
@@ -84,11 +86,13 @@ def decide(
         raise InputError(
             "--hosts and its options, --engine, --folder, --resume, --faults and --present: go with --profile"
         )
+    if traces and not (existing["hosts"] and stale is not None):
+        raise InputError("--traces: goes with --hosts, --stale and --after-ms; clusters started here trace anyway")
     if faults == BY_HAND and not (existing["hosts"] and sys.stdin.isatty()):
         raise InputError("--faults by-hand: needs --hosts, and a terminal at which somebody answers")
     question = Question(rate_per_s, of_capacity, reads, workload, by, limits, fresh_run)
     if profile is not None:
-        measuring = Measuring(profile, minutes, engine, folder, resume, present)
+        measuring = Measuring(profile, minutes, engine, folder, resume, present, traces, faults != "none")
         measured, workload = measuring.measured(question, existing)
         name, question = str(measured), replace(question, workload=workload)
         if faults != "none":
@@ -154,6 +158,8 @@ class Measuring:
     folder: Path | None
     resume: bool
     present: str | None
+    traces: bool
+    faults: bool
 
     def measured(self, question: Question, existing: dict[str, Any]) -> tuple[Path, str]:
         """Measure the workload, or what is left of it; return the run folder and the workload."""
@@ -167,10 +173,14 @@ class Measuring:
         workload = decision_profile.workload_of(given, question.workload, reads=limits.stale is not None)
         if self.present is not None:
             setting(self.present, given.cluster.replication_factor)
+        if self.faults and given.distance is not None:
+            raise InputError("--faults: not with distance, where no node is struck; leave it out")
         wanted = decision_profile.profile_for(
             given, workload=workload, rate_per_s=question.rate_per_s or 0.0, by=question.by, bound_ms=limits.bound_ms,
             minutes=self.minutes, after_ms=limits.after_ms, ours=hosts is None,
+            traces=hosts is None or self.traces, data_centres=1 + len(hosts.other_centres if hosts else ()),
         )  # fmt: skip
+        decision_profile.check_limits(wanted.replicas, limits.survive, limits.stale is not None)
         there, allowed_mb = None, None
         if hosts is not None:
             wanted, there = look(hosts, wanted, log, lambda version: False)

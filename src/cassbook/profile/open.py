@@ -25,6 +25,8 @@ BY_HAND: Literal["stop"] = "stop"
 Processors = Literal["shared", "own", "quota"]
 #: What cells have in their column `condition` beside which staleness is probed.
 PROBED = "probed"
+#: Between a traced read's answer and the next write of its row.
+TRACED_PAUSE_MS = 250.0
 #: What a response time is judged by.
 Figure = Literal["mean", "p50", "p95", "p99", "p99.9"]
 #: What of a section holds for a whole ladder: sections of one mix have it in common.
@@ -100,6 +102,9 @@ class OpenSection(Section):
     #: so many ms after the acknowledgement, so many times a second. The rates are those of the load without it.
     probe_after_ms: Annotated[float, Field(ge=0)] | None = None
     probes_per_s: Annotated[float, Field(gt=0, le=1000)] = 50.0
+    #: Of so many rows more the cluster traces the requests: what a prediction from message delays rests on. They are
+    #: written at ALL, four times a second at most, and what they see is not counted.
+    probe_traces: Annotated[int, Field(ge=0, le=10)] = 0
 
     @property
     def mixes(self) -> list[str]:
@@ -112,6 +117,16 @@ class OpenSection(Section):
         if self.probe_after_ms is not None:
             return PROBED
         return self.trouble or ("" if self.processors == "shared" else f"{self.processors}_processor")
+
+    @property
+    def traced_per_s(self) -> float:
+        """Traced requests a second of the probe, about: each is a write or a read."""
+        return 2e3 * self.probe_traces / (TRACED_PAUSE_MS + (self.probe_after_ms or 0.0))
+
+    @property
+    def probing_per_s(self) -> float:
+        """Requests a second of the probe beside its load, those that are traced among them."""
+        return 0.0 if self.probe_after_ms is None else 2 * self.probes_per_s + self.traced_per_s
 
     @property
     def rates_bound(self) -> bool:
@@ -158,6 +173,8 @@ class OpenSection(Section):
     @model_validator(mode="after")
     def _probed_alone(self) -> Self:
         if self.probe_after_ms is None:
+            if self.probe_traces:
+                raise ValueError("probe_traces: are of a probe; give probe_after_ms too")
             return self
         if self.trouble or self.processors != "shared":
             other = f"trouble: {self.trouble}" if self.trouble else f"processors: {self.processors}"

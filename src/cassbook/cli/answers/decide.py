@@ -59,7 +59,7 @@ def parts(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> d
     """Return what a page shows of a decision: first, table, notes, changes and lines for a service."""
     return {
         "first": list(_first(decision)), "table": table(decision).rename_axis("setting").reset_index(),
-        "notes": list(_notes(decision)), "changes": list(_changes(changes)),
+        "notes": list(_notes(decision, bool(changes))), "changes": list(_changes(changes)),
         "lines": [] if decision.winner is None else lines_for(decision.winner, decision.limits),
     }  # fmt: skip
 
@@ -184,7 +184,7 @@ def _verdict(held: Held) -> str:
     return held.verdict + (" ~" if held.verdict == UNKNOWN and held.near else "")
 
 
-def _notes(decision: Decision) -> Iterator[str]:
+def _notes(decision: Decision, changes: bool) -> Iterator[str]:
     advice, options = decision.advice, decision.options
     yield (
         f"{advice.name}, {advice.mix.name}, {_load(decision)}, {_evidence(decision)}; all "
@@ -205,8 +205,21 @@ def _notes(decision: Decision) -> Iterator[str]:
         yield "with a replica dead, or hanging: one fault a setting, and so without an interval"
     if decision.fresh_from:
         yield f"staleness: {decision.fresh_from}"
+    for option in options:
+        if option.held[STALE].foretold:
+            yield f"{name_of(option)}, a prediction, which decides nothing: {option.held[STALE].foretold}"
+    if decision.foretold_off:
+        yield decision.foretold_off
+    if any("QUORUM" in option.choice.setting.levels.split("/") for option in options) and _one_centre(options):
+        yield "in one data centre LOCAL_QUORUM waits for the same replicas as QUORUM, and goes on to with a second"
     if not any(option.dead for option in options):
         yield "with a replica dead: not measured in this run; ? stands for what is not known"
+    if changes:
+        yield f"what changes: other limits by the intervals above; other loads by intervals that share {ERROR:.0%} again"
+
+
+def _one_centre(options: Sequence[Option]) -> bool:
+    return not any("LOCAL_" in option.choice.setting.levels for option in options)
 
 
 def _evidence(decision: Decision) -> str:
@@ -229,6 +242,7 @@ def _load(decision: Decision) -> str:
 
 
 def _changes(changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
+    """Say what another load or limit changes."""
     for words, other in changes:
         without = "no setting" if other.outcome == NONE else "not known"
         yield f"{words}: {name_of(other.winner) if other.winner is not None else without}"
@@ -287,7 +301,7 @@ def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser
         "replication": advice.replicas, "cluster_starts": advice.cluster_starts, "by": advice.by,
         "limits": {"bound_ms": limits.bound_ms, "survive": limits.survive, "stale": limits.stale,
                    "after_ms": limits.after_ms},
-        "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from,
+        "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from, "foretold_off": decision.foretold_off,
         "settings": [_row(option) for option in decision.options],
         "changes": [
             {"what": words, "outcome": _OUTCOMES.get(other.outcome, "not known"),
@@ -311,7 +325,11 @@ def _live(live: Live | None) -> dict[str, Any] | None:
         levels: {"turns": len(own), "stale": sum(yes for yes, _ in own), "reads": sum(of for _, of in own)}
         for levels, own in live.stale.items()
     }
-    return {"segments": segments, "own_tables": stale, "looks": live.looks}
+    foretold = {
+        levels: {"stale": own.stale, "pairings": own.pairings, "requests": own.requests}
+        for levels, own in live.foretold.items()
+    }
+    return {"segments": segments, "own_tables": stale, "foretold": foretold, "looks": live.looks}
 
 
 def _levels(option: Option) -> dict[str, str]:
@@ -328,7 +346,7 @@ def _row(option: Option) -> dict[str, Any]:
         "headroom": number(choice.headroom.value),
         "limits": {
             limit: {"verdict": held.verdict, "figure": held.figure.as_dict(), "source": held.source,
-                    "lacking": held.lacking, "within_zone": held.near}
+                    "lacking": held.lacking, "within_zone": held.near, "foretold": held.foretold}
             for limit, held in option.held.items()
         },
         "dead_ms": {when: figure.as_dict() for when, figure in option.dead.items()},
