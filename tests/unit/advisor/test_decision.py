@@ -13,7 +13,9 @@ from cassbook.advisor.decision import (
     STALE,
     SURVIVE,
     UNKNOWN,
+    Foretold,
     Limits,
+    Live,
     changes,
     decide,
 )
@@ -160,6 +162,30 @@ def test_what_would_change_the_answer_names_other_winners_alone(probed):
     assert any_staleness.winner.choice.setting.name == "ONE/ONE"
     said = dict(changes([], any_staleness, probed))
     assert said["where no read may be stale"].winner.choice.setting.name == "2R-2W"
+
+
+def test_other_limits_are_held_against_the_same_intervals_and_other_loads_share_an_error_of_their_own():
+    stats = advice_of(changes=noisy((1.0, 1.3, 0.8)))
+    found = decide(stats, Limits(bound_ms=6.0))
+    others = [("lighter", advice_of(0.2)), ("heavier", advice_of(0.8, bound_ms=1.0))]
+    said = dict(changes(others, found))
+    assert said["heavier"].error == pytest.approx(ERROR / 6)  # three response times at either load
+    assert said["with 2 dead replicas to survive"].error == found.error == pytest.approx(ERROR / 3)
+
+
+def test_a_prediction_stands_next_to_counts_that_do_not_decide_and_decides_nothing(probed):
+    counts, limits = {"ONE/ONE": [(0, 40)] * 5}, {"stale": 1e-3, "after_ms": 250.0}
+    foretold = {"ONE/ONE": Foretold(2e-5, 400, 40)}
+    found = decide(advice_of(), Limits(bound_ms=6.0, **limits), probed, live=Live(stale=counts, foretold=foretold))
+    held = held_by(found, "ONE/ONE", STALE)
+    assert (held.verdict, held.foretold) == (UNKNOWN, "message delays of 40 traced requests foretell 2e-05")
+    assert found.foretold_off.startswith("such predictions were off by up to ")
+    assert found.foretold_off.endswith(" of stale-three-5.0.9")
+    nobody = decide(advice_of(), Limits(bound_ms=6.0, **limits), live=Live(stale=counts, foretold=foretold))
+    assert nobody.foretold_off == "how far such predictions are off with this release is not recorded"
+    enough = Live(stale={"ONE/ONE": [(0, 40_000)] * 5}, foretold=foretold)
+    decided = decide(advice_of(), Limits(bound_ms=6.0, **limits), probed, live=enough)
+    assert (held_by(decided, "ONE/ONE", STALE).foretold, decided.foretold_off) == ("", "")
 
 
 def test_a_dead_replica_is_shown_where_it_was_measured():

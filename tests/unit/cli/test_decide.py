@@ -143,6 +143,7 @@ def refused(*arguments):
         (("--profile", "quick", "--rate", -1), "--rate: -1 is not above 0"),
         (("--profile", "quick", "--rate", 100, "--faults", "by-hand"), "needs --hosts, and a terminal"),
         (("--profile", "quick", "--rate", 100, "--reads", 0.5), "its workload has the mix"),
+        (("--profile", "quick", "--rate", 100, "--traces"), "--traces: goes with --hosts, --stale and --after-ms"),
         (("--profile", "quick", "--rate", 100), "name one of the profile's own workloads (workloads.own); it has none"),
     ],
 )

@@ -108,6 +108,7 @@ def test_blocks_are_its_repeats(written):
         ({"lead_in_s": 0}, "open.lead_in_s"),
         ({"most_in_flight": 10_001}, "open.most_in_flight"),
         ({"bound_ms": 0}, "open.bound_ms"),
+        ({"probe_traces": 1}, "open: probe_traces: are of a probe; give probe_after_ms too"),
         ({"arrivals": "bursts"}, "open.arrivals"),
         ({"shares": [0.5]}, "open.shares: unknown key"),
         ({"find_capacity": False}, "open: load_shares need what is carried; leave find_capacity: false out, or give"),
@@ -193,6 +194,10 @@ def test_it_goes_with_distance_unless_a_node_is_struck_and_not_with_faults(writt
     deployments = {"a": {"notation": "{[C], ([R1], [R2], [R3])}", "regions": ["ap_south_1"]}}
     profile = written(distance={"deployments": deployments})
     assert {cell.deployment for cell in plan(profile)[0]} == {"a"}
+    own = written({"workloads": ["svc"]}, workloads={"own": [OWN]}, distance={"deployments": deployments})
+    assert {cell.workload for cell in plan(own)[0]} == {"", "svc"}
+    with pytest.raises(InputError, match=r"workloads\.threads: not with distance"):
+        written({"workloads": ["svc"]}, workloads={"own": [OWN], "threads": [10]}, distance={"deployments": deployments})
     with pytest.raises(InputError, match="open: trouble: kill: not with distance; leave it out"):
         written({"trouble": "kill"}, distance={"deployments": deployments})
     events = [{"at_s": 5, "do": "kill", "nodes": [1]}]
