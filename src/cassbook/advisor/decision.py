@@ -273,7 +273,7 @@ def decide(
         }  # fmt: skip
         options.append(Option(choice, held, (dead or {}).get(levels, {})))
     order = (PASS, UNKNOWN, FAIL)
-    options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.choice.response_us.value))
+    options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.held[RESPONSE].figure.value))
     return Decision(
         advice=advice,
         limits=limits,

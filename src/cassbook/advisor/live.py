@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassbook.advisor.decision import Foretold, Live
 from cassbook.core.schema import OPEN
-from cassbook.latency import verdicts
+from cassbook.latency import histograms, verdicts
 from cassbook.latency.in_segments import InSegments
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _SAMPLES = ["phase", "outcome", "latency_us", "started_s", "intended_s", "slice"]
 
 
-def live_of(run: RecordedRun, mix: Mix, rate_per_s: float | None, after_ms: float | None) -> Live | None:
+def live_of(
+    run: RecordedRun, mix: Mix, rate_per_s: float | None, after_ms: float | None, block: int | None = None
+) -> Live | None:
     """Return what a run of `cassbook decide --profile` says; None of other runs.
 
     Parameters
@@ -31,20 +33,35 @@ def live_of(run: RecordedRun, mix: Mix, rate_per_s: float | None, after_ms: floa
         The load; segments are those of its cells on a cluster that was measured as it ran.
     after_ms : float, optional
         The age of a write; what was probed at another does not count.
+    block : int, optional
+        Only of this cluster start, whose turns then count by themselves.
     """
     cells = run.cells[(run.cells["kind"] == OPEN) & (run.cells["workload"] == mix.workload)]
+    cells = cells if block is None else cells[cells["block"] == block]
     segments, looks = dict[str, InSegments](), 1
     running = bool(run.manifest.get("existing_cluster"))
     if running and rate_per_s is not None:
         at_rate = cells[(cells["condition"] == "") & (cells["rate_per_s"] == rate_per_s) & (cells["slices"] > 0)]
         for cell in at_rate.itertuples():
-            samples = run.samples(_SAMPLES, [str(cell.cell_id)])
-            segments[f"{cell.read_cl}/{cell.write_cl}"] = InSegments.of_samples(samples)
+            segments[f"{cell.read_cl}/{cell.write_cl}"] = segments_of(run, str(cell.cell_id))
         looks = _looks(run.manifest["profile"], mix.workload)
     probed = _probed(run.manifest.get("staleness", []), cells, after_ms)
-    stale = {levels: _counts(cells, running) for levels, cells in probed.items()}
+    by_turn = running or block is not None
+    stale = {levels: _counts(cells, by_turn) for levels, cells in probed.items()}
     foretold = {levels: one for levels, cells in probed.items() if (one := _foretold(cells)) is not None}
     return Live(segments=segments, stale=stale, foretold=foretold, looks=looks) if segments or stale else None
+
+
+def segments_of(run: RecordedRun, cell_id: str) -> InSegments:
+    """Return the segments of a cell, from its samples or from histograms of each.
+
+    Raises InputError where neither were kept.
+    """
+    if not run.segments:
+        return InSegments.of_samples(run.samples(_SAMPLES, [cell_id]))
+    own = run.slices[run.slices["cell_id"] == cell_id]
+    counted = [run.segments.get(f"{cell_id}.{number}", histograms.empty()) for number in own["slice"]]
+    return InSegments.of_histograms(counted, own["n_errors"].astype(int).tolist())
 
 
 def _looks(profile: Mapping[str, Any], workload: str) -> int:
@@ -72,13 +89,13 @@ def _probed(
     return found
 
 
-def _counts(cells: Sequence[_Turns], running: bool) -> list[tuple[int, int]]:
+def _counts(cells: Sequence[_Turns], by_turn: bool) -> list[tuple[int, int]]:
     """Return counts of each turn, or of each cluster start where they were started for it.
 
     Those through another coordinator than the write's count, or through the only one there is.
     """
     way = "other" if any(turn["other"][1] for turns in cells for turn in turns) else "same"
-    groups = [[turn] for turns in cells for turn in turns] if running else cells
+    groups = [[turn] for turns in cells for turn in turns] if by_turn else cells
     sums = [(sum(int(turn[way][0]) for turn in group), sum(int(turn[way][1]) for turn in group)) for group in groups]
     return [(stale, reads) for stale, reads in sums if reads]
 

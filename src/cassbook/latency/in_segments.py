@@ -13,11 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from hdrh.histogram import HdrHistogram
 
 from cassbook.core.estimate import ERROR, FEWEST, Estimate
 from cassbook.core.proportion import Proportion
 from cassbook.core.types import Floats
-from cassbook.latency import percentiles
+from cassbook.latency import percentiles, verdicts
+from cassbook.latency.histograms import quantiles_us
 
 _BATCHES = 20
 
@@ -47,6 +49,26 @@ class InSegments:
         columns = ["phase", "outcome", "latency_us", "started_s", "intended_s"]
         return cls(tuple(_response_ms(table.select(columns).to_pandas()).to_numpy(dtype=float) for table in tables))
 
+    @classmethod
+    def of_histograms(cls, counted: Sequence[HdrHistogram], failed: Sequence[int]) -> InSegments:
+        """Take them from a histogram of each segment, in microseconds, and how many requests failed in it."""
+        answered = [(one, one.get_total_count()) for one in counted]
+        return cls(tuple(
+            np.append(quantiles_us(one, (np.arange(n) + 0.5) / max(n, 1)) / 1e3, np.full(lost, np.inf))
+            for (one, n), lost in zip(answered, failed, strict=True)
+        ))  # fmt: skip
+
+    def drawn(self, count: int, together: int, rng: np.random.Generator) -> InSegments:
+        """Draw so many segments again, in runs of so many `together` as they came, from the start where one ends."""
+        n = len(self.segments_ms)
+        starts = rng.integers(n, size=-(-count // together))
+        places = [(start + step) % n for start in starts for step in range(together)]
+        return InSegments(tuple(self.segments_ms[place] for place in places[:count]))
+
+    def first(self, count: int) -> InSegments:
+        """Return the first so many segments."""
+        return InSegments(self.segments_ms[:count])
+
     @property
     def requests(self) -> int:
         """How many there are in all segments."""
@@ -56,6 +78,11 @@ class InSegments:
     def failed(self) -> int:
         """How many of them failed."""
         return sum(int(np.isinf(segment).sum()) for segment in self.segments_ms)
+
+    def breaks_down(self, by: str, bound_ms: float) -> bool:
+        """Whether so many requests fail, or take so much longer than the bound, that there is nothing to decide."""
+        failed = self.failed >= verdicts.MOST_FAILED * self.requests
+        return failed or self.estimate(by).value > verdicts.MOST_BOUNDS * bound_ms
 
     def estimate(self, by: str, error: float = ERROR) -> Estimate:
         """Return a figure in ms; `n` is the number of segments.

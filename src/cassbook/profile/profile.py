@@ -174,7 +174,7 @@ class Profile(Section):
     distance: DistanceSection | None = None
     faults: FaultsSection | None = None  # for `cassbook experiment faults`; see `experiments.faults`
     design: Literal["interleaved", "sequential"] = "interleaved"  # of closed loops; see `run.plan`
-    keep_samples: Literal["all", "figures", "first_block"] = "all"  # see `run.digest.kept`
+    keep_samples: Literal["all", "segments", "figures", "first_block"] = "all"  # see `run.digest.kept`
 
     @model_validator(mode="before")
     @classmethod

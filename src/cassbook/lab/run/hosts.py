@@ -22,6 +22,7 @@ from cassbook.lab.run import conditions, open_cells
 from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
+from cassbook.latency import verdicts
 from cassbook.profile import columns, syntax
 from cassbook.profile.open import PROBED, OpenSection
 from cassbook.profile.profile import Profile, TableSection
@@ -259,8 +260,8 @@ def open_load(profile: Profile) -> list[str]:
         given = f"at {f'{low:g} to ' if low < high else ''}{high:g} requests a second"
         rates = f"{rates}, and {given}" if shares else given
     beyond = "" if part.find_capacity else ", never above"
-    bound = "" if part.bound_ms is None else f", or at a p99 above {open_cells.MOST_BOUNDS * part.bound_ms:g} ms"
-    ends = f"a mix ends at {open_cells.MOST_FAILED:.0%} failed requests{bound}"
+    bound = "" if part.bound_ms is None else f", or at a p99 above {verdicts.MOST_BOUNDS * part.bound_ms:g} ms"
+    ends = f"a mix ends at {verdicts.MOST_FAILED:.0%} failed requests{bound}"
     lasting, of_mix = f"at most {profile.warm_up.cap_s:g} s", f"{open_cells.most_warm_up_s(profile, part):g} s"
     warm_ups = f"closed loops of {lasting} in each block, and of at most {of_mix} before each mix"
     if profile.rates_bound:

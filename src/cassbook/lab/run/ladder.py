@@ -27,8 +27,6 @@ from cassbook.lab.run.client import Client, During
 from cassbook.lab.run.open_cells import (
     AGAIN_S,
     MOST_BEHIND_S,
-    MOST_BOUNDS,
-    MOST_FAILED,
     MOST_FAILED_COLD,
     MOST_ROUNDS,
     MOST_TRIALS,
@@ -152,7 +150,7 @@ class Trial:
     @property
     def keeps_up(self) -> bool:
         """Whether clients get their answers: no trend in the backlog, and hardly a failure."""
-        return not self.backlog.grows and self.failed_share <= MOST_FAILED
+        return not self.backlog.grows and self.failed_share <= verdicts.MOST_FAILED
 
     @property
     def carried(self) -> bool:
@@ -162,7 +160,7 @@ class Trial:
     @property
     def doubtful(self) -> bool:
         """Whether a backlog seemed to grow, of which all requests found a slot: a moment's stall looks like that."""
-        return self.backlog.grows and not (self.full or self.behind or self.failed_share > MOST_FAILED)
+        return self.backlog.grows and not (self.full or self.behind or self.failed_share > verdicts.MOST_FAILED)
 
     @property
     def below_per_s(self) -> float:
@@ -484,9 +482,9 @@ class Ladder:
             + (samples["started_s"].to_numpy() - samples["intended_s"].to_numpy()) * 1e3
         )
         p99_ms = float(np.quantile(response_ms, 0.99)) if len(response_ms) else 0.0
-        if failed >= (MOST_FAILED_COLD if cold else MOST_FAILED):
+        if failed >= (MOST_FAILED_COLD if cold else verdicts.MOST_FAILED):
             self._stopped = f"{failed:.1%} of the requests failed"
-        elif self._part.bound_ms and not cold and p99_ms > MOST_BOUNDS * self._part.bound_ms:
+        elif self._part.bound_ms and not cold and p99_ms > verdicts.MOST_BOUNDS * self._part.bound_ms:
             self._stopped = f"p99 is {p99_ms:.0f} ms, more than ten times the bound of {self._part.bound_ms:g} ms"
         if self._stopped:
             self._bench.log(f"{self._what()}: stopped, for {self._stopped}; higher rates are not measured")
@@ -523,7 +521,7 @@ class Enough:
             own = [segment for segment in segments if segment.variant == variant]
             unsent = sum(segment.outcome.due.n_unsent for segment in own if segment.outcome.due)
             seen = InSegments.of_tables([segment.samples for segment in own])
-            if unsent or seen.failed >= MOST_FAILED * seen.requests or seen.estimate(by).value > MOST_BOUNDS * bound_ms:
+            if unsent or seen.breaks_down(by, bound_ms):
                 self.broken.add(variant)
                 self.settled.add(variant)
             elif due and verdicts.is_settled(seen.estimate(by, self._error), bound_ms):

@@ -34,8 +34,6 @@ _FIRST_TRIALS, _TRIALS, MOST_TRIALS = 4.5, 2.7, 8
 _ROUNDS, MOST_ROUNDS = 3.5, 10
 #: What a trial, or a round of closed loops, takes longer than it lasts: the last is answered, its samples are written.
 _AFTER_S = 3.0
-#: On a cluster that people depend on, what ends a ladder: so many failures, or p99 over so many times the bound.
-MOST_FAILED, MOST_BOUNDS = 0.01, 10.0
 #: While all is cold, so many more may fail: connections and code are new, and one busy moment is not what rates do.
 MOST_FAILED_COLD = 0.1
 #: Between two segments all requests are answered, and a few milliseconds of samples are written.
