@@ -160,12 +160,16 @@ class Option:
     held : mapping of str to Held
         By limit.
     dead : mapping of str to Estimate
-        The figure of the response time in ms with a replica dead, by whether that is `unnoticed` or `noticed`.
+        The figure of the response time in ms with a replica dead, by whether that is `unnoticed` or `noticed`, or it
+        `hangs`; measured.
+    dead_times : mapping of str to Estimate
+        How many times as long it was then as all well in a record of ours, by the same names.
     """
 
     choice: OpenChoice
     held: Mapping[str, Held]
     dead: Mapping[str, Estimate] = field(default_factory=dict)
+    dead_times: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -191,6 +195,8 @@ class Decision:
         What staleness rests on; empty where no limit asks for it.
     foretold_off : str
         By how much such predictions were off; empty where no prediction is shown.
+    dead_from : str
+        The record that `Option.dead_times` are from; empty where there are none.
     live : Live, optional
         What was measured on a running cluster, where the answer is of that one now.
     """
@@ -201,6 +207,7 @@ class Decision:
     error: float
     fresh_from: str = ""
     foretold_off: str = ""
+    dead_from: str = ""
     live: Live | None = None
 
     @property
@@ -234,6 +241,7 @@ class Decision:
 def decide(
     advice: OpenAdvice, limits: Limits, known: Known | None = None,
     dead: Mapping[str, Mapping[str, Estimate]] | None = None, live: Live | None = None, error: float | None = None,
+    recorded: tuple[str, Mapping[str, Mapping[str, Estimate]]] = ("", {}),
 ) -> Decision:  # fmt: skip
     """Hold every limit against every setting at a load.
 
@@ -248,6 +256,8 @@ def decide(
         By a setting's levels, such as QUORUM/QUORUM: as `Option.dead`.
     live : Live, optional
         What a running cluster did, which goes before `advice` and `known`.
+    recorded : tuple of str and mapping, optional
+        A record of ours, and by levels `Option.dead_times`; for settings that `dead` has not.
     error : float, optional
         Chance that one interval is wrong; by default such that all of this load's together are with one of 5 %.
 
@@ -271,7 +281,9 @@ def decide(
             STALE: _stale(choice, limits, error, known, advice.replicas) if own is None
             else _own_stale(own, limits, error, live.foretold.get(levels) if live else None),
         }  # fmt: skip
-        options.append(Option(choice, held, (dead or {}).get(levels, {})))
+        measured = (dead or {}).get(levels, {})
+        times = {when: one for when, one in recorded[1].get(levels, {}).items() if when not in measured}
+        options.append(Option(choice, held, measured, times))
     order = (PASS, UNKNOWN, FAIL)
     options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.held[RESPONSE].figure.value))
     return Decision(
@@ -281,6 +293,7 @@ def decide(
         error=error,
         fresh_from=_fresh_from(limits, known, live),
         foretold_off=_foretold_off(options, limits, known),
+        dead_from=recorded[0] if any(option.dead_times for option in options) else "",
         live=live,
     )
 

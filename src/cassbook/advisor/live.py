@@ -10,6 +10,7 @@ from cassbook.advisor.decision import Foretold, Live
 from cassbook.core.schema import OPEN
 from cassbook.latency import histograms, verdicts
 from cassbook.latency.in_segments import InSegments
+from cassbook.profile.open import BROKEN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ def segments_of(run: RecordedRun, cell_id: str) -> InSegments:
 def _looks(profile: Mapping[str, Any], workload: str) -> int:
     """How often the measurement asked whether it may end."""
     for part in profile["open"]:
-        if workload in part["workloads"] and part.get("until_known"):
+        if workload in part["workloads"] and part.get("until_known") not in {None, BROKEN}:
             return len(verdicts.looks(math.ceil(part["measured_s"] / part["segment_s"])))
     return 1
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cassbook.advisor.decision import Decision, Limits
     from cassbook.advisor.freshness import Known
     from cassbook.latency.open_loads import Mix, OpenAdvice, OpenLoads
+    from cassbook.latency.under_trouble import ByTrouble
     from cassbook.profile.open import Figure
     from cassbook.profile.profile import Profile
     from cassbook.records.run import RecordedRun
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 BY_HAND = "by-hand"
 #: Behind the name of a run, in the folder beside it, where replicas were struck.
 _STRUCK = "-faults"
+#: Replicas of what our record of the load has under trouble.
+_OF_OURS = 3
 
 
 @click.command()
@@ -131,7 +134,9 @@ class Question:
         struck = run.folder.with_name(f"{run.folder.name}{_STRUCK}")
         statistics = open_run(struck).statistics if _is_complete(struck) else run.statistics
         dead = dead_replica(statistics, mix, advice.rates_per_s, self.by)
-        found = decisions.decide(advice, limits, known, dead, live_of(run, mix, self.rate_per_s, limits.after_ms))
+        live = live_of(run, mix, self.rate_per_s, limits.after_ms)
+        recorded = _recorded_trouble(run, mix, self.by)
+        found = decisions.decide(advice, limits, known, dead, live, recorded=recorded)
         others = _others(loads, mix, advice, limits)
         lives = {words: live_of(run, other.mix, other.rate_per_s, limits.after_ms) for words, other in others}
         return Answered(run, loads, mix, found, decisions.changes(others, found, known, lives))
@@ -275,6 +280,19 @@ def _known(engine: str, name: str | None, limits: Limits) -> Known | None:
     if name is None and manifest.find(ours) is None:
         return None
     return of_run(name or ours)
+
+
+def _recorded_trouble(run: RecordedRun, mix: Mix, by: Figure) -> tuple[str, ByTrouble]:
+    """Return what our record of the release says of a dead replica, of three in one data centre; '' without one."""
+    from cassbook.ingest.folder import open_run
+    from cassbook.latency.under_trouble import times_all_well
+    from cassbook.records import manifest
+    from cassbook.records.results import replicas
+
+    ours = f"load-{run.manifest.get('engine', '')}"
+    if replicas(run) != _OF_OURS or by == "p99.9" or run.name == ours or manifest.find(ours) is None:
+        return "", {}
+    return ours, times_all_well(open_run(ours).statistics, mix.read_share, by)
 
 
 def _others(loads: OpenLoads, mix: Mix, advice: OpenAdvice, limits: Limits) -> list[tuple[str, OpenAdvice]]:

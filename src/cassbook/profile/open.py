@@ -29,6 +29,8 @@ PROBED = "probed"
 TRACED_PAUSE_MS = 250.0
 #: What a response time is judged by.
 Figure = Literal["mean", "p50", "p95", "p99", "p99.9"]
+#: In the place of a figure: nothing is judged, but a setting that breaks down is left out.
+BROKEN: Literal["broken"] = "broken"
 #: What of a section holds for a whole ladder: sections of one mix have it in common.
 OF_LADDER = ("arrivals", "lead_in_s", "capacity_threads", "bound_ms", "rising", "find_capacity")
 #: In shorter segments the lead-in takes most of the time, and a backlog does not show.
@@ -89,8 +91,9 @@ class OpenSection(Section):
     most_in_flight: Threads = 4096  # slots of the open loop
     bound_ms: Annotated[float, Field(gt=0)] | None = None  # in rising order, p99 over ten times this ends a ladder
     rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
-    #: A setting takes no more turns at a rate once this figure is known to be above or below `bound_ms`.
-    until_known: Figure | None = None
+    #: A setting takes no more turns at a rate once this figure is known to be above or below `bound_ms`, or once it
+    #: breaks down; with `broken` only then.
+    until_known: Figure | Literal["broken"] | None = None
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
     #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of
     #: the block; `kill`, `pause` and `stop` strike while a setting is measured alone.

@@ -263,10 +263,8 @@ class Profile(Section):
         if self.distance is None:
             return self
         extra = [name for name in ("cold", "paced") if getattr(self, name) is not None]
-        if self.workloads is not None and self.workloads.threads:
-            extra.append("workloads.threads")
         if extra:
-            raise ValueError(f"{', '.join(extra)}: not with distance; give pure, mixed or open")
+            raise ValueError(f"{', '.join(extra)}: not with distance; give pure, mixed, workloads or open")
         for name, placement in self.distance.placements().items():
             replicas = len(placement.deployment.replicas)
             if replicas != self.cluster.nodes:

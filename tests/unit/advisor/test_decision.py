@@ -194,6 +194,18 @@ def test_a_dead_replica_is_shown_where_it_was_measured():
     assert {option.choice.setting.read_cl for option in found.options if option.dead} == {"QUORUM"}
 
 
+def test_what_our_record_says_of_a_dead_replica_stands_where_it_was_not_measured():
+    dead = {"QUORUM/QUORUM": {"noticed": Estimate(5.0, 4.0, 6.0, 3)}}
+    times = {level: {"noticed": Estimate(1.2, 1.1, 1.3, 4), "hangs": Estimate(5.0, 4.0, 6.0, 3)}
+             for level in ("QUORUM/QUORUM", "ONE/ONE")}  # fmt: skip
+    found = decide(advice_of(), Limits(bound_ms=6.0), dead=dead, recorded=("load-5.0.9", times))
+    shown = {option.choice.setting.levels: (set(option.dead), set(option.dead_times)) for option in found.options}
+    assert shown["QUORUM/QUORUM"] == ({"noticed"}, {"hangs"})
+    assert shown["ONE/ONE"] == (set(), {"noticed", "hangs"})
+    assert found.dead_from == "load-5.0.9"
+    assert decide(advice_of(), Limits(bound_ms=6.0)).dead_from == ""
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -134,7 +134,7 @@ def table(decision: Decision) -> pd.DataFrame:
             "unnoticed": _dead(option, "unnoticed"),
             "noticed": _dead(option, "noticed"),
         }
-        if any("hangs" in one.dead for one in decision.options):
+        if any("hangs" in {*one.dead, *one.dead_times} for one in decision.options):
             row["hangs"] = _dead(option, "hangs")
         if limits.stale is not None:
             row[f"stale after {limits.after_ms:g} ms"] = _stale(option)
@@ -169,8 +169,11 @@ def _headroom(option: Option) -> str:
 
 
 def _dead(option: Option, when: str) -> str:
-    figure = option.dead.get(when)
-    return _NOT_KNOWN if figure is None or np.isnan(figure.value) else three_digits(figure.value)
+    """Say what was measured, or how many times as long it took in our record."""
+    figure, times = option.dead.get(when), option.dead_times.get(when)
+    if figure is not None and not np.isnan(figure.value):
+        return three_digits(figure.value)
+    return f"x{times.value:.2g} r" if times is not None else _NOT_KNOWN
 
 
 def _stale(option: Option) -> str:
@@ -212,7 +215,12 @@ def _notes(decision: Decision, changes: bool) -> Iterator[str]:
         yield decision.foretold_off
     if any("QUORUM" in option.choice.setting.levels.split("/") for option in options) and _one_centre(options):
         yield "in one data centre LOCAL_QUORUM waits for the same replicas as QUORUM, and goes on to with a second"
-    if not any(option.dead for option in options):
+    if decision.dead_from:
+        yield (
+            f"r: recorded in {decision.dead_from}, on other machines and statements: times the figure all well; "
+            "--faults measures it"
+        )
+    elif not any(option.dead for option in options):
         yield "with a replica dead: not measured in this run; ? stands for what is not known"
     if changes:
         yield f"what changes: other limits by the intervals above; other loads by intervals that share {ERROR:.0%} again"
@@ -302,6 +310,7 @@ def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser
         "limits": {"bound_ms": limits.bound_ms, "survive": limits.survive, "stale": limits.stale,
                    "after_ms": limits.after_ms},
         "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from, "foretold_off": decision.foretold_off,
+        "dead_times_from": decision.dead_from,
         "settings": [_row(option) for option in decision.options],
         "changes": [
             {"what": words, "outcome": _OUTCOMES.get(other.outcome, "not known"),
@@ -350,4 +359,5 @@ def _row(option: Option) -> dict[str, Any]:
             for limit, held in option.held.items()
         },
         "dead_ms": {when: figure.as_dict() for when, figure in option.dead.items()},
+        "dead_times": {when: times.as_dict() for when, times in option.dead_times.items()},
     }  # fmt: skip

@@ -12,7 +12,7 @@ from cassbook.core.words import counted
 from cassbook.lab.load.core_workloads import read_share
 from cassbook.lab.load.statements import own_shares
 from cassbook.profile import stress
-from cassbook.profile.open import BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
+from cassbook.profile.open import BROKEN, BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
 from cassbook.profile.profile import Profile, profile_of, read_yaml
 
 #: Rates as times the one asked for: on a cluster that people depend on, and on one of our own.
@@ -155,7 +155,7 @@ def profile_for(
         beside = OpenSection(
             settings=probed, measured_s=probed_s, rates_per_s=[rate_per_s], probe_after_ms=after_ms,
             probes_per_s=min(_MOST_PROBES_PER_S, _STALE_RATE * rate_per_s / 2),  # each is a write and a read
-            probe_traces=_TRACED if traces else 0, **common,
+            probe_traces=_TRACED if traces else 0, until_known=BROKEN, **common,
         )  # fmt: skip
         left_per_s = round(rate_per_s - beside.probing_per_s, 1)
         if not left_per_s > 0:

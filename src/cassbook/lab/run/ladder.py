@@ -40,7 +40,7 @@ from cassbook.latency import verdicts
 from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE, WAITED_SHARE
 from cassbook.latency.in_segments import InSegments
-from cassbook.profile.open import OpenSection, mix_name
+from cassbook.profile.open import BROKEN, Figure, OpenSection, mix_name
 
 #: Where a search begins: so many times what the setting carried in the block before, between what it carried and what
 #: it did not; in a first block so many times what it got done in its turns among others.
@@ -53,6 +53,8 @@ _BELOW, _WELL_BELOW, _ABOVE, _LONGEST = 0.95, 0.8, 1.1, 1.5
 _KNOWN, _NEARER = 1.12, 1.03
 #: Rounds of a ladder's warm-up go on until no setting gets more than this part more done than in the round before.
 _SETTLED = 0.10
+#: By what a setting breaks down where nothing else is said.
+_TAIL: Figure = "p99"
 #: What a setting carries has drifted if it changed by more than this.
 DRIFT = 0.10
 
@@ -500,7 +502,9 @@ class Enough:
     def __init__(self, part: OpenSection, settings: int, count: int) -> None:
         self.begin()
         self._part, self._settings = part, settings
-        at = verdicts.looks(count) if part.until_known else ()
+        #: What is judged; of settings that are only left out where they break down, nothing is.
+        self._by: Figure | None = None if part.until_known == BROKEN else part.until_known
+        at = verdicts.looks(count) if self._by else ()
         self._looks = {rounds * settings for rounds in at}
         # Each setting is held against a bound, and weak ones may be against one of staleness.
         self._error = verdicts.share_of_error(2 * settings, len(at) or 1)
@@ -512,9 +516,9 @@ class Enough:
 
     def look(self, turns_over: int, segments: Sequence[Segment]) -> bool:
         """Look after so many turns, counting those that were left out, if it is time to; return whether it was."""
-        by, bound_ms = self._part.until_known, self._part.bound_ms
+        by, bound_ms = self._by or _TAIL, self._part.bound_ms
         rounds_over, within = divmod(turns_over, self._settings)
-        if by is None or bound_ms is None or within or rounds_over < FEWEST:
+        if self._part.until_known is None or bound_ms is None or within or rounds_over < FEWEST:
             return False
         due, before = turns_over in self._looks, len(self.settled)
         for variant in set(range(self._settings)) - self.settled:

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from cassbook.advisor.live import segments_of
 from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.load.slices import Slices
 from cassbook.lab.run import ladder as ladders_module
@@ -31,6 +32,7 @@ PROFILE = """
 name: open
 title: Two settings of known capacity
 seed: 7
+keep_samples: KEPT
 table: {record_count: 10}
 load: {steady_s: 1.0}
 warm_up: {cap_s: 1.0}
@@ -56,8 +58,8 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.setattr(ladders_module, "AGAIN_S", 0.8)
     monkeypatch.setattr(ladders_module, "TRIAL_S", 2.0)
 
-    def measure(section, name="run", **short):
-        (tmp_path / "open.yaml").write_text(PROFILE + section)
+    def measure(section, name="run", kept="all", **short):
+        (tmp_path / "open.yaml").write_text(PROFILE.replace("KEPT", kept) + section)
         profile = load_profile(str(tmp_path / "open.yaml"))
         short = {"segment_s": 1.5, "measured_s": 3.0, "lead_in_s": 0.5} | short
         profile = profile.model_copy(update={"open": [part.model_copy(update=short) for part in profile.open]})
@@ -200,6 +202,30 @@ def test_turns_end_once_each_setting_is_told_from_the_bound(measured):
     assert cells["measured_s"].tolist() == [pytest.approx(18.0)] * 2
     assert sum("still open: no setting" in line for line in said) == 1
     assert run.slices[run.slices["cell_id"].isin(cells.index)]["round"].max() == 11
+
+
+@pytest.mark.paced
+def test_all_turns_are_taken_where_only_what_breaks_down_is_left_out_and_histograms_say_what_samples_do(measured):
+    whole = "  rates_per_s: [100]\n  rising: true\n  find_capacity: false\n  bound_ms: 5000\n  until_known: broken\n"
+    runs = [measured(whole, kept, kept, measured_s=6.0)[0] for kept in ("all", "segments")]
+    for run in runs:
+        cells = run.cells[run.cells["kind"] == "open"]
+        assert set(cells["slices"]) == {4}
+        assert set(run.cells.loc[run.cells["kind"] == TRIAL, "condition"]) == {"warm_up"}
+    samples, kept = runs
+    assert not samples.segments
+    for cell in kept.cells[kept.cells["kind"] == "open"].itertuples():
+        assert not kept.has_samples(cell.cell_id)
+        counted = segments_of(kept, cell.cell_id)
+        assert (len(counted.segments_ms), counted.failed) == (4, 0)
+        assert counted.requests == int(cell.operations)
+        assert counted.estimate("p50").value == pytest.approx(run_p50_ms(kept, cell.cell_id), rel=0.02)
+    one = samples.cells.loc[samples.cells["kind"] == "open", "cell_id"].iloc[0]
+    assert segments_of(samples, one).estimate("p50").value == pytest.approx(run_p50_ms(samples, one), rel=0.02)
+
+
+def run_p50_ms(run, cell_id):
+    return float(run.statistics.set_index("cell_id").loc[cell_id, "response_p50_us"]) / 1e3
 
 
 @pytest.mark.paced
