@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from cassbook.core.errors import InputError
-from cassbook.core.paths import project_root
+from cassbook.core.paths import project_root, resource
 from cassbook.core.schema import Mark
 from cassbook.lab.run.cell import groups, ladders
+from cassbook.lab.run.decision_profile import candidates
 from cassbook.lab.run.open_cells import PARTS, section_of
 from cassbook.lab.run.plan import forecast_s, plan
 from cassbook.profile.open import OpenSection
@@ -338,3 +339,30 @@ def test_the_pages_example_loads(written):
     content = yaml.safe_load(example)
     assert content["workloads"]["own"] == [{"name": "orders"}]
     assert plan(written(content["open"], workloads={"own": [OWN | {"name": "orders"}]}))
+
+
+SERVICES = sorted(path.stem for path in resource("profiles").glob("service-*.yaml"))
+
+
+def test_the_services_take_eight_machine_hours_at_most_and_the_plan_names_each():
+    plan_text = (project_root() / "data" / "PLAN.md").read_text()
+    profiles = [load_profile(name) for name in SERVICES]
+    hours = sum(forecast_s(profile, chain(*plan(profile))) for profile in profiles) / 3600
+    assert f"{hours:.1f} h by `--dry-run` for all twelve" in plan_text
+    assert hours < 8
+    assert {name.removeprefix("service-") for name in SERVICES} <= set(re.findall(r"\w+", plan_text))
+    assert [profile.engine for profile in profiles].count("5.0.9") == len(SERVICES) / 2 == 6
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_measured_to_the_end_at_its_rate(name):
+    profile = load_profile(name)
+    cells = [cell for block in plan(profile) for cell in block]
+    assert len({cell.cell_id for cell in cells}) == len(cells)
+    assert profile.keep_samples == "segments"
+    rate, beyond, *probed = profile.open
+    assert beyond.rates_per_s[0] == 1.25 * rate.rates_per_s[0]
+    assert {one.levels for one in candidates(profile.replicas)} == {profile.setting(at).levels for at in rate.settings}
+    for part in probed:
+        assert part.rates_per_s[0] + part.probing_per_s == pytest.approx(rate.rates_per_s[0], abs=0.1)
+    assert bool(probed) == (name != "service-votes")
