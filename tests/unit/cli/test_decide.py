@@ -151,12 +151,13 @@ def test_a_wrong_question_names_what_would_work(arguments, words):
     assert words in refused(*arguments, "--bound-ms", 20)
 
 
-@pytest.mark.parametrize(("dead_ms", "helped"), [(40.2, True), (12.0, False)])
-def test_a_replica_that_is_away_and_breaks_the_bound_comes_with_what_a_driver_can_do(dead_ms, helped):
-    held = {RESPONSE: Held(PASS, Estimate(12.4, 11.0, 14.0, 24), "measured")}
+@pytest.mark.parametrize(("dead_ms", "helped", "held"), [(40.2, True, False), (12.0, False, False), (400, True, True)])
+def test_a_replica_that_is_away_and_breaks_the_bound_comes_with_what_a_driver_can_do(dead_ms, helped, held):
+    response = {RESPONSE: Held(PASS, Estimate(12.4, 11.0, 14.0, 24), "measured")}
     dead = {"unnoticed": Estimate(dead_ms, np.nan, np.nan, 1)}
-    option = Option(SimpleNamespace(setting=Setting("2R-2W", "QUORUM", "QUORUM")), held, dead)
+    option = Option(SimpleNamespace(setting=Setting("2R-2W", "QUORUM", "QUORUM")), response, dead)
     text = "\n".join(lines_for(option, Limits(bound_ms=20.0)))
-    assert ("40.2 ms while one is dead and unnoticed" in text) == helped
+    assert (f"{dead_ms:g} ms while one is dead and unnoticed" in text) == helped
+    assert ("native_transport_max_threads: 1024" in text) == held
     assert ("delay = 12 milliseconds" in text) == helped
     assert ("speculative_retry" in text) == helped

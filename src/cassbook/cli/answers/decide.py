@@ -279,6 +279,8 @@ def lines_for(option: Option, limits: Limits) -> list[str]:
     return [*lines, *_speculative(option, slow, limits)] if slow else lines
 
 
+#: With a replica away a figure that is so many times as long is more than the wait of single requests.
+_HELD_TIMES = 10
 #: What a replica is that does not answer, by what the others know of it.
 _AWAY = {"unnoticed": "dead and unnoticed", "noticed": "dead and noticed", "hangs": "hanging"}
 
@@ -294,6 +296,11 @@ def _speculative(option: Option, slow: Mapping[str, Estimate], limits: Limits) -
     yield "Java driver, application.conf:"
     yield "  datastax-java-driver.advanced.speculative-execution-policy {"
     yield f"    class = ConstantSpeculativeExecutionPolicy, max-executions = 2, delay = {delay_ms} milliseconds }}"
+    well = option.held[RESPONSE].figure.value
+    if any(dead.value > _HELD_TIMES * well for dead in slow.values()):
+        yield f"It took over {_HELD_TIMES} times as long as all well: requests that wait for the replica hold threads of"
+        yield "their coordinator, and others queue behind them. In cassandra.yaml, where 128 is the default:"
+        yield "  native_transport_max_threads: 1024"
     yield "Between coordinator and replicas, in cqlsh:"
     yield "  ALTER TABLE ... WITH speculative_retry = '99p';   -- from 4.0 on the default; before it '99PERCENTILE'"
 
