@@ -147,9 +147,9 @@ def answered(page):
 def test_settings_that_do_not_do_what_a_reader_asks_for_are_out_with_the_reason(asked):
     assert answered(asked)[0] == {"ONE/ONE", "QUORUM/QUORUM", "ONE/ALL"}
     set_knob(asked, "survive", 1)
-    assert answered(asked)[:2] == ({"ONE/ONE", "QUORUM/QUORUM"}, {"ONE/ALL": "survives no"})
+    assert answered(asked)[:2] == ({"ONE/ONE", "QUORUM/QUORUM"}, {"ONE/ALL": "survives none"})
     set_knob(asked, "stale", "none")
-    assert answered(asked)[:2] == ({"QUORUM/QUORUM"}, {"ONE/ALL": "survives no", "ONE/ONE": "may read stale data"})
+    assert answered(asked)[:2] == ({"QUORUM/QUORUM"}, {"ONE/ALL": "survives none", "ONE/ONE": "may read stale data"})
 
 
 def test_staleness_is_that_of_the_record(asked):
