@@ -303,9 +303,7 @@ def _error(loads: Sequence[tuple[OpenAdvice, Live | None]], limits: Limits) -> f
 
     Of every setting that is shown there is a response time, and of the weak ones staleness where it is judged.
     """
-    verdicts = sum(
-        len(advice.choices) + len(advice.weak) * (1 if limits.stale is None else 2) for advice, _ in loads
-    )
+    verdicts = sum(len(advice.choices) + len(advice.weak) * (1 if limits.stale is None else 2) for advice, _ in loads)
     return share_of_error(verdicts, max((live.looks for _, live in loads if live and live.segments), default=0))
 
 
@@ -413,9 +411,8 @@ def _stale(choice: OpenChoice, limits: Limits, error: float, known: Known | None
         near = is_near(fresh.stale.value, limits.stale)
         return Held(UNKNOWN, fresh.stale, "predicted from latencies", "a measurement; this is a prediction", near)
     held, missed = _counted(fresh, limits, error), fresh.predicted_stale
-    if held.verdict != UNKNOWN or missed is None or not missed.n:
-        return held
-    return replace(held, foretold=str(Foretold(missed.value, fresh.pairings, 2 * missed.n)))
+    known_too = held.verdict == UNKNOWN and missed is not None and missed.n
+    return replace(held, foretold=str(Foretold(missed.value, fresh.pairings, 2 * missed.n))) if known_too else held
 
 
 def _counted(fresh: Freshness, limits: Limits, error: float) -> Held:
@@ -438,9 +435,7 @@ def _bounds(wait: object, error: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _own_stale(
-    own: Sequence[tuple[int, int]], limits: Limits, error: float, foretold: Foretold | None = None
-) -> Held:
+def _own_stale(own: Sequence[tuple[int, int]], limits: Limits, error: float, foretold: Foretold | None = None) -> Held:
     """Judge by what was counted on the service's own tables, on this cluster, at the limit's age."""
     said = str(foretold) if foretold else ""
     limit, reads = float(limits.stale or 0.0), sum(of for _, of in own)

@@ -77,9 +77,7 @@ def _looks(profile: Mapping[str, Any], workload: str) -> int:
 _Turns = Sequence[Mapping[str, Any]]
 
 
-def _probed(
-    noted: Sequence[Mapping[str, Any]], cells: pd.DataFrame, after_ms: float | None
-) -> dict[str, list[_Turns]]:
+def _probed(noted: Sequence[Mapping[str, Any]], cells: pd.DataFrame, after_ms: float | None) -> dict[str, list[_Turns]]:
     """Return what was probed at an age, by levels and cell; each cell is of one cluster start."""
     found: dict[str, list[_Turns]] = {}
     by_cell = cells.set_index("cell_id")

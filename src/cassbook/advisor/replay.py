@@ -123,7 +123,9 @@ def _stale_turns(
 
 
 def _closed(statistics: pd.DataFrame, workload: str) -> dict[str, float]:
-    own = statistics[(statistics["workload"] == workload) & statistics["rate_per_s"].isna() & (statistics["kind"] != OPEN)]
+    """Return mean latencies in a closed loop, by levels."""
+    own = statistics[(statistics["workload"] == workload) & (statistics["kind"] == "workload")]
+    own = own[own["rate_per_s"].isna()]
     return {f"{row.read_cl}/{row.write_cl}": float(row.latency_us) for row in own.itertuples()}
 
 

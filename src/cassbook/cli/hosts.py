@@ -266,10 +266,11 @@ def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list
         tables = ", ".join(cluster.read)
         return [*lines, f"keyspace {cluster.keyspace}: {tables} {'is' if len(cluster.read) == 1 else 'are'} read, at "
                         "ONE to ALL as the settings say; nothing is made, written or dropped"]  # fmt: skip
-    of = f" in each of {', '.join((cluster.data_centre, *elsewhere))}" if elsewhere else ""
+    replicas = counted(profile.cluster.replication_factor, "replica")
+    if elsewhere:
+        replicas += f" in each of {', '.join((cluster.data_centre, *elsewhere))}"
     lines += [
-        f"keyspace {cluster.keyspace}: made for this run, {counted(profile.cluster.replication_factor, 'replica')}{of}, "
-        f"{end}; {_untouched(len(cluster.others))}",
+        f"keyspace {cluster.keyspace}: made for this run, {replicas}, {end}; {_untouched(len(cluster.others))}",
         f"writes, over all replicas: tables {amount.table_mb:.0f} MB, "
         f"updates about {amount.updates_mb:.0f} MB{_by(amount)}",
     ]

@@ -25,9 +25,7 @@ _NEAR = 1.25
 ByTrouble = dict[str, dict[str, Estimate]]
 
 
-def dead_replica(
-    statistics: pd.DataFrame, mix: Mix, rates_per_s: Sequence[float], by: str = "p99"
-) -> ByTrouble:
+def dead_replica(statistics: pd.DataFrame, mix: Mix, rates_per_s: Sequence[float], by: str = "p99") -> ByTrouble:
     """Return a figure of the response time in ms with a replica dead, near a load.
 
     Parameters

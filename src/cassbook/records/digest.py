@@ -42,8 +42,8 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
     With 'all' every cell. With 'figures' those that a figure draws request by request or as a series in time: the
     pure cells at the thread count nearest to 500, the lower of two (raw delays and cold start; the same choice as
     `cold_start.nearest_threads`), the warm-ups, and the cells of kind cold and paced; with 'segments' too, next to
-    histograms of each segment. With 'first_block' the pure and the paced ones only of the first block. All other tables and figures are made of statistics and
-    histograms, which every cell has.
+    histograms of each segment. With 'first_block' the pure and the paced ones only of the first block. All other
+    tables and figures are made of statistics and histograms, which every cell has.
 
     `cells`: columns `schema.CELLS`.
 

@@ -94,8 +94,8 @@ class OracleRun:
         """Traced writes and reads, row by row."""
         traces = _within(self._legs, self.panel(setup, r, w, load="traced"))
         delays = []
-        for _, of_row in traces.groupby(["start", "key"]):
-            kinds = [of_row[of_row["kind"] == kind] for kind in ("UPDATE", "READ")]
+        for _, own in traces.groupby(["start", "key"]):
+            kinds = [own[own["kind"] == kind] for kind in ("UPDATE", "READ")]
             if all(len(kind) for kind in kinds):
                 writes, reads = (MessageDelays.of_table(kind) for kind in kinds)
                 delays.append((writes, reads))

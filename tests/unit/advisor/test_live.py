@@ -1,4 +1,4 @@
-"""What a run of `decide --profile` says of the service's own tables: turns, cluster starts, and what traces foretell."""
+"""What a run of `decide --profile` says of the service's own tables: turns, cluster starts, what traces foretell."""
 
 from types import SimpleNamespace
 

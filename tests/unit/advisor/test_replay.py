@@ -21,7 +21,8 @@ def service(means_ms=None, stale=0, seed=1):
         for levels, mean_ms in (means_ms or SETTINGS).items()
     }
     counts = {"ONE/ONE": [(stale, 500)] * 12}
-    return replay.Service("mine, start 1", advice, segments, counts, 20.0, {"ONE/ALL": 900.0, "QUORUM/QUORUM": 950.0}, 7)
+    closed = {"ONE/ALL": 900.0, "QUORUM/QUORUM": 950.0}
+    return replay.Service("mine, start 1", advice, segments, counts, 20.0, closed, 7)
 
 
 def test_the_truth_is_that_of_all_segments():

@@ -197,7 +197,8 @@ def test_it_goes_with_distance_unless_a_node_is_struck_and_not_with_faults(writt
     assert {cell.deployment for cell in plan(profile)[0]} == {"a"}
     own = written({"workloads": ["svc"]}, workloads={"own": [OWN]}, distance={"deployments": deployments})
     assert {cell.workload for cell in plan(own)[0]} == {"", "svc"}
-    closed = written({"workloads": ["svc"]}, workloads={"own": [OWN], "threads": [10]}, distance={"deployments": deployments})
+    loops = {"own": [OWN], "threads": [10]}
+    closed = written({"workloads": ["svc"]}, workloads=loops, distance={"deployments": deployments})
     assert {(cell.kind, cell.deployment) for cell in plan(closed)[0]} == {("open", "a"), ("workload", "a")}
     with pytest.raises(InputError, match="open: trouble: kill: not with distance; leave it out"):
         written({"trouble": "kill"}, distance={"deployments": deployments})

@@ -38,7 +38,7 @@ TROUBLES = {
 }  # fmt: skip
 BOUNDS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200)
 _STARTS = {"figure": "p99", "trouble": "", "bound": 20, "share": 0.4, "survive": 0, "stale": "any"}
-#: What a reader may ask of a setting: dead replicas that reads and writes both survive, and how many reads may be stale.
+#: What a reader may ask of a setting: dead replicas that reads and writes survive, and how many reads may be stale.
 SURVIVE = {0: "no dead replica need be survived", 1: "one dead replica", 2: "two dead replicas"}
 STALE = {
     "any": "may be stale", "0.1": "10 % may be stale", "0.01": "1 % may be stale", "0.001": "0.1 % may be stale",

@@ -223,7 +223,7 @@ def _notes(decision: Decision, changes: bool) -> Iterator[str]:
     elif not any(option.dead for option in options):
         yield "with a replica dead: not measured in this run; ? stands for what is not known"
     if changes:
-        yield f"what changes: other limits by the intervals above; other loads by intervals that share {ERROR:.0%} again"
+        yield f"what changes: other limits by the intervals above; other loads by some that share {ERROR:.0%} again"
 
 
 def _one_centre(options: Sequence[Option]) -> bool:
@@ -298,8 +298,8 @@ def _speculative(option: Option, slow: Mapping[str, Estimate], limits: Limits) -
     yield f"    class = ConstantSpeculativeExecutionPolicy, max-executions = 2, delay = {delay_ms} milliseconds }}"
     well = option.held[RESPONSE].figure.value
     if any(dead.value > _HELD_TIMES * well for dead in slow.values()):
-        yield f"It took over {_HELD_TIMES} times as long as all well: requests that wait for the replica hold threads of"
-        yield "their coordinator, and others queue behind them. In cassandra.yaml, where 128 is the default:"
+        yield f"It took over {_HELD_TIMES} times as long as all well: requests that wait for the replica hold threads"
+        yield "of their coordinator, and others queue behind them. In cassandra.yaml, where 128 is the default:"
         yield "  native_transport_max_threads: 1024"
     yield "Between coordinator and replicas, in cqlsh:"
     yield "  ALTER TABLE ... WITH speculative_retry = '99p';   -- from 4.0 on the default; before it '99PERCENTILE'"
@@ -316,7 +316,8 @@ def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser
         "replication": advice.replicas, "cluster_starts": advice.cluster_starts, "by": advice.by,
         "limits": {"bound_ms": limits.bound_ms, "survive": limits.survive, "stale": limits.stale,
                    "after_ms": limits.after_ms},
-        "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from, "foretold_off": decision.foretold_off,
+        "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from,
+        "foretold_off": decision.foretold_off,
         "dead_times_from": decision.dead_from,
         "settings": [_row(option) for option in decision.options],
         "changes": [

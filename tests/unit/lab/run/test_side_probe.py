@@ -14,7 +14,7 @@ from cassbook.lab.run.side_probe import counts, tracing_ms
 NO_TRACES = pd.DataFrame()
 
 
-def KEY(number):  # noqa: N802 - one of several
+def KEY(number):
     return struct.pack(">ii", 4, number)
 
 
