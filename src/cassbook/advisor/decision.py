@@ -335,7 +335,7 @@ def _response(
 
     Over cluster starts by Student's t on logarithms; of a running cluster over segments (`InSegments.estimate`).
     """
-    source = f"measured, {advice.name}"
+    source = f"{'measured' if advice.mix.between is None else 'between two measured mixes'}, {advice.name}"
     if not choice.known or choice.not_carried:
         return _without_figure(choice, source)
     if segments is not None:

@@ -127,7 +127,7 @@ class Question:
             raise InputError("--reads: the mix is a part of the workload; leave it out")
         run, limits = open_run(name), self.limits
         loads = open_loads(run, self.by)
-        mix = loads.mix(self.reads, self.workload)
+        mix = loads.mix(self.reads, self.workload, between=True)
         asked: dict[str, Any] = {"of_capacity": self.of_capacity, "rate_per_s": self.rate_per_s}
         advice = loads.advise(mix, **asked, bound_ms=limits.bound_ms, survive=limits.survive)
         known = _known(str(run.manifest.get("engine", "")), self.fresh_run, limits)
@@ -290,7 +290,8 @@ def _recorded_trouble(run: RecordedRun, mix: Mix, by: Figure) -> tuple[str, ByTr
     from cassbook.records.results import replicas
 
     ours = f"load-{run.manifest.get('engine', '')}"
-    if replicas(run) != _OF_OURS or by == "p99.9" or run.name == ours or manifest.find(ours) is None:
+    own = run.name == ours and mix.between is None  # which has its own cells under trouble
+    if replicas(run) != _OF_OURS or by == "p99.9" or own or manifest.find(ours) is None:
         return "", {}
     return ours, times_all_well(open_run(ours).statistics, mix.read_share, by)
 

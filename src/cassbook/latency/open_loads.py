@@ -42,10 +42,18 @@ class Mix:
 
     read_share: float
     workload: str = ""  #: empty for reads and updates of YCSB's table
+    between: tuple[float, float] | None = None  #: shares of reads that were measured on either side, where it was not
+
+    @property
+    def measured(self) -> tuple[Mix, ...]:
+        """What was measured of it: itself, or the mixes on either side."""
+        return (self,) if self.between is None else tuple(map(Mix, self.between))
 
     @property
     def name(self) -> str:
         """The workload, or the share of reads."""
+        if self.between:
+            return f"{self.read_share:.0%} reads (between {self.between[0]:.0%} and {self.between[1]:.0%})"
         return f"workload {self.workload}" if self.workload else f"{self.read_share:.0%} reads"
 
 
@@ -345,8 +353,10 @@ class OpenLoads:
         pairs = self._cells[["workload", "read_share"]].drop_duplicates().sort_values(["workload", "read_share"])
         return tuple(Mix(float(share), str(workload)) for workload, share in pairs.itertuples(index=False))
 
-    def mix(self, read_share: float | None = None, workload: str | None = None) -> Mix:
+    def mix(self, read_share: float | None = None, workload: str | None = None, between: bool = False) -> Mix:
         """Find a mix by its share of reads, or a workload by its name.
+
+        `between`: also a share that lies between two that were measured.
 
         Raises
         ------
@@ -360,6 +370,10 @@ class OpenLoads:
         for one in self.mixes:
             if one.workload == (workload or "") and (workload or abs(one.read_share - (read_share or 0)) < _SAME):
                 return one
+        shares = [one.read_share for one in self.mixes if not one.workload]
+        if between and not workload and read_share is not None and min(shares, default=1) < read_share < max(shares):
+            below = max(share for share in shares if share < read_share)
+            return Mix(read_share, "", (below, min(share for share in shares if share > read_share)))
         asked = f"workload: {workload!r}" if workload else f"reads: {read_share:g}"
         raise LackingError(f"{asked} was not measured at rates; {self.name} has: {there}")
 
@@ -372,10 +386,14 @@ class OpenLoads:
 
     def shares(self, mix: Mix) -> tuple[float, ...]:
         """Shares of what the weakest setting carries at which a mix was measured, ascending."""
+        if mix.between is not None:
+            return tuple(sorted(set.intersection(*(set(self.shares(one)) for one in mix.measured))))
         return tuple(float(share) for share in np.unique(self._of(mix)["load_share"].dropna()))
 
     def rates_per_s(self, mix: Mix) -> tuple[float, ...]:
         """Rates at which a mix was measured in every block, ascending; empty where they are shares of capacity."""
+        if mix.between is not None:
+            return tuple(sorted(set.intersection(*(set(self.rates_per_s(one)) for one in mix.measured))))
         cells = self._of(mix)
         if cells["load_share"].notna().any():
             return ()
@@ -384,6 +402,8 @@ class OpenLoads:
 
     def range_per_s(self, mix: Mix) -> tuple[float, float]:
         """Return the lowest and the highest rate that all blocks have, of whichever setting."""
+        if mix.between is not None:
+            return _common(map(self.range_per_s, mix.measured))
         by_block = self._of(mix).groupby("block")["rate_per_s"]
         return float(by_block.min().max()), float(by_block.max().min())
 
@@ -424,6 +444,12 @@ class OpenLoads:
             raise InputError("give --rate or --of-capacity, and not both: a rate, or a share of what is carried")
         if bound_ms is not None and not bound_ms > 0:
             raise InputError(f"bound: {bound_ms:g} ms is not above 0")
+        if mix.between is not None:
+            below, above = (
+                self.advise(one, of_capacity=of_capacity, rate_per_s=rate_per_s, bound_ms=bound_ms, survive=survive)
+                for one in mix.measured
+            )
+            return _blended(mix, below, above)
         cells, weakest = self._of(mix), self.weakest_per_s(mix)
         if of_capacity is not None:
             self._check_share(mix, of_capacity)
@@ -493,6 +519,42 @@ class OpenLoads:
                 f"at that rate{else_}"
             )
         return rate_per_s
+
+
+def _blended(mix: Mix, below: OpenAdvice, above: OpenAdvice) -> OpenAdvice:
+    """Return the advice for a mix between two: figures and rates on a line between their logarithms, block by block.
+
+    Settings that both have are kept; what each carries within a bound is not known between them.
+    """
+    assert mix.between is not None  # noqa: S101 - it is why there are two
+    part = (mix.read_share - mix.between[0]) / (mix.between[1] - mix.between[0])
+
+    def line(one: float, other: float) -> float:
+        return float(np.exp((1 - part) * np.log(one) + part * np.log(other)))
+
+    def block(one: InBlock, other: InBlock) -> InBlock:
+        return InBlock(
+            line(one.rate_per_s, other.rate_per_s), line(one.load_share, other.load_share),
+            line(one.response_us, other.response_us), one.lacking or other.lacking,
+            line(one.carried_per_s, other.carried_per_s), one.marks | other.marks,
+        )  # fmt: skip
+
+    others = {one.setting: one for one in (*above.choices, *above.weak)}
+    choices = [
+        replace(
+            one, blocks=tuple(map(block, one.blocks, others[one.setting].blocks)), capacity=None,
+            measured_per_s=_common([one.measured_per_s, others[one.setting].measured_per_s]),
+            ended_by=one.ended_by or others[one.setting].ended_by,
+        )
+        for one in (*below.choices, *below.weak) if one.setting in others
+    ]  # fmt: skip
+    choices.sort(key=lambda one: (not one.known, one.response_us.value if one.known else one.not_carried))
+    return replace(
+        below, mix=mix, choices=tuple(one for one in choices if one.strong),
+        weak=tuple(one for one in choices if not one.strong),
+        load_shares=tuple(map(line, below.load_shares, above.load_shares)),
+        rates_per_s=tuple(map(line, below.rates_per_s, above.rates_per_s)),
+    )  # fmt: skip
 
 
 class _Curve:
