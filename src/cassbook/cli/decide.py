@@ -36,7 +36,8 @@ _OF_OURS = 3
 @click.option("--rate", "rate_per_s", type=float, metavar="R", help="Load in requests per second.")
 @click.option("--of-capacity", type=float, metavar="S", help="With --run: load as a share of what the weakest setting "
               "carries.")  # fmt: skip
-@click.option("--reads", type=float, help="With --run: share of reads, 0 to 1; or a workload.")
+@click.option("--reads", type=float, help="With --run: share of reads, 0 to 1, that was measured or "
+              "lies between two that were; or a workload.")  # fmt: skip
 @click.option("--workload", metavar="NAME", help="Workload, at its own mix. Default: the profile's only one.")
 @click.option("--bound-ms", type=float, required=True, help="Longest response time to keep, in ms.")
 @by_option("Figure of the response time that has to keep it.", default="p99")

@@ -72,6 +72,19 @@ def test_staleness_comes_from_our_record_of_the_release(recorded):
     assert weak["limits"]["stale"]["figure"]["low"] > 1e-4
 
 
+def test_a_share_of_reads_between_two_that_were_measured_is_answered_and_said_to_be_between(tmp_path):
+    scales = (1.0, 1.1, 0.9, 1.05, 0.95)
+    rows = [open_runs.open_cells(read_share=share, own=(), scales=scales) for share in (0.5, 0.9)]
+    both = open_runs.write_run(tmp_path / "both", [*rows[0], *rows[1]])
+    found = json.loads(
+        decided(both, "--of-capacity", 0.4, "--reads", 0.7, "--bound-ms", 20, "--format", "json")
+    )
+    assert (found["read_share"], found["setting"]["name"]) == (0.7, "2R-2W")
+    response = found["settings"][0]["limits"]["response"]
+    assert response["source"] == "between two measured mixes, both"
+    assert "70% reads (between 50% and 90%)" in decided(both, "--of-capacity", 0.4, "--reads", 0.7, "--bound-ms", 20)
+
+
 def test_the_small_adviser_takes_the_decision(recorded, tmp_path):
     path = tmp_path / "decision.json"
     path.write_text(decided(recorded, *LOAD, "--bound-ms", 20, "--format", "json"))

@@ -1,6 +1,7 @@
 """Response times by rate and by share of capacity, of curves that are known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cassbook.core.errors import InputError, LackingError
