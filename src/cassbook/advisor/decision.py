@@ -18,13 +18,13 @@ from cassbook.core.estimate import FEWEST, Estimate, binomial_bounds, student_ha
 from cassbook.core.proportion import Proportion, reads_to_show
 from cassbook.core.words import counted
 from cassbook.latency.capacity import EMPTY, FAILED, NOT_CARRIED, UNSENT
-from cassbook.latency.open_loads import OUTSIDE, TOO_FEW
+from cassbook.latency.open_choices import OUTSIDE, TOO_FEW
 from cassbook.latency.verdicts import FAIL, PASS, UNKNOWN, ZONE, against, is_near, share_of_error
 
 if TYPE_CHECKING:
     from cassbook.advisor.freshness import Freshness, Known
     from cassbook.latency.in_segments import InSegments
-    from cassbook.latency.open_loads import OpenAdvice, OpenChoice
+    from cassbook.latency.open_choices import OpenAdvice, OpenChoice
 
 #: What a program gets: a setting was found, none meets the limits, or that is not known.
 FOUND, NONE, NOT_KNOWN = 0, 3, 4

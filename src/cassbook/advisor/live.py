@@ -15,7 +15,7 @@ from cassbook.profile.open import BROKEN
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cassbook.latency.open_loads import Mix
+    from cassbook.latency.open_choices import Mix
     from cassbook.records.run import RecordedRun
 
 _SAMPLES = ["phase", "outcome", "latency_us", "started_s", "intended_s", "slice"]

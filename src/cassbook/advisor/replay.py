@@ -19,7 +19,8 @@ from cassbook.advisor.live import live_of, segments_of
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.schema import OPEN
 from cassbook.latency import verdicts
-from cassbook.latency.open_loads import Mix, OpenAdvice, OpenChoice, OpenLoads
+from cassbook.latency.open_choices import Mix, OpenAdvice, OpenChoice
+from cassbook.latency.open_loads import OpenLoads
 from cassbook.records.results import replicas
 
 if TYPE_CHECKING:

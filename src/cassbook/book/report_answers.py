@@ -18,7 +18,7 @@ from cassbook.core.schema import OPEN, without_open
 from cassbook.core.words import counted
 from cassbook.latency import open_loads
 from cassbook.latency.capacity import AT_LEAST, NONE, SOME, Capacity, capacities
-from cassbook.latency.open_loads import OpenAdvice, OpenChoice
+from cassbook.latency.open_choices import OpenAdvice, OpenChoice
 from cassbook.shown.dead_replicas import dead_replicas, stops
 
 #: Bounds of p99 for which a rate is given, ms.

@@ -16,7 +16,8 @@ from cassbook.core.errors import InputError
 if TYPE_CHECKING:
     from cassbook.advisor.decision import Decision, Limits
     from cassbook.advisor.freshness import Known
-    from cassbook.latency.open_loads import Mix, OpenAdvice, OpenLoads
+    from cassbook.latency.open_choices import Mix, OpenAdvice
+    from cassbook.latency.open_loads import OpenLoads
     from cassbook.latency.under_trouble import ByTrouble
     from cassbook.profile.open import Figure
     from cassbook.profile.profile import Profile

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import OPEN
-from cassbook.latency.open_loads import Mix
+from cassbook.latency.open_choices import Mix
 from cassbook.latency.percentiles import response_column
 
 #: Conditions of cells, by what the other nodes know of the dead one.

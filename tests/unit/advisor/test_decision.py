@@ -22,7 +22,8 @@ from cassbook.advisor.decision import (
 from cassbook.advisor.freshness import of_run
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import ERROR, Estimate
-from cassbook.latency.open_loads import Mix, OpenLoads
+from cassbook.latency.open_choices import Mix
+from cassbook.latency.open_loads import OpenLoads
 from tests.helpers.open_curves import curves, not_carried
 
 HALF = Mix(0.5)

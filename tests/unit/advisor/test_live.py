@@ -7,7 +7,7 @@ import pytest
 
 from cassbook.advisor.decision import Foretold
 from cassbook.advisor.live import live_of
-from cassbook.latency.open_loads import Mix
+from cassbook.latency.open_choices import Mix
 
 CELLS = pd.DataFrame({
     "cell_id": ["b1-one", "b2-one"], "kind": "open", "workload": "orders", "condition": "probed", "rate_per_s": 300.0,

@@ -6,7 +6,8 @@ import pytest
 from cassbook.advisor import replay
 from cassbook.advisor.decision import Limits
 from cassbook.latency.in_segments import InSegments
-from cassbook.latency.open_loads import Mix, OpenLoads
+from cassbook.latency.open_choices import Mix
+from cassbook.latency.open_loads import OpenLoads
 from tests.helpers.open_curves import curves
 
 SETTINGS = {"QUORUM/QUORUM": 4.0, "ONE/ALL": 3.0, "ONE/ONE": 1.0}

@@ -76,9 +76,7 @@ def test_a_share_of_reads_between_two_that_were_measured_is_answered_and_said_to
     scales = (1.0, 1.1, 0.9, 1.05, 0.95)
     rows = [open_runs.open_cells(read_share=share, own=(), scales=scales) for share in (0.5, 0.9)]
     both = open_runs.write_run(tmp_path / "both", [*rows[0], *rows[1]])
-    found = json.loads(
-        decided(both, "--of-capacity", 0.4, "--reads", 0.7, "--bound-ms", 20, "--format", "json")
-    )
+    found = json.loads(decided(both, "--of-capacity", 0.4, "--reads", 0.7, "--bound-ms", 20, "--format", "json"))
     assert (found["read_share"], found["setting"]["name"]) == (0.7, "2R-2W")
     response = found["settings"][0]["limits"]["response"]
     assert response["source"] == "between two measured mixes, both"

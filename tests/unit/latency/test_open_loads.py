@@ -6,7 +6,7 @@ import pytest
 
 from cassbook.core.errors import InputError, LackingError
 from cassbook.latency.capacity import AT_LEAST, CLIENT, FOUND, NOT_CARRIED, capacities
-from cassbook.latency.open_loads import (
+from cassbook.latency.open_choices import (
     BREAKS,
     CARRIES_LESS,
     KEEPS,
@@ -14,10 +14,10 @@ from cassbook.latency.open_loads import (
     OUTSIDE,
     TOO_FEW,
     Mix,
-    OpenLoads,
     alike,
     times_as_slow,
 )
+from cassbook.latency.open_loads import OpenLoads
 from tests.helpers import open_runs
 from tests.helpers.open_curves import CARRIED, SCALES, curves, not_carried, p99_us
 from tests.helpers.rate_ladder import ladder

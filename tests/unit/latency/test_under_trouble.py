@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cassbook.latency.open_loads import Mix
+from cassbook.latency.open_choices import Mix
 from cassbook.latency.under_trouble import dead_replica, times_all_well
 from tests.helpers.made_cells import cell_stats
 

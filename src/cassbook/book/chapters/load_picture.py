@@ -25,7 +25,8 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.schema import OPEN
 from cassbook.core.words import counted
 from cassbook.latency import capacity
-from cassbook.latency.open_loads import Mix, OpenChoice, OpenLoads
+from cassbook.latency.open_choices import Mix, OpenChoice
+from cassbook.latency.open_loads import OpenLoads
 from cassbook.latency.open_results import strength
 from cassbook.records.results import replicas, replication
 from cassbook.records.run import RecordedRun
