@@ -15,11 +15,12 @@ from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.load.slices import Slices
 from cassbook.lab.run import ladder as ladders_module
 from cassbook.lab.run.cell import Cell, groups, ladders
-from cassbook.lab.run.ladder import DRIFT, Carried, Known, Ladder, Measured
+from cassbook.lab.run.ladder import DRIFT, Carried, Enough, Known, Ladder, Measured
 from cassbook.lab.run.open_cells import MOST_TRIALS, section_of
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.latency.backlog import Backlog
+from cassbook.profile.open import OpenSection
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.helpers.command import cassbook
@@ -32,7 +33,7 @@ PROFILE = """
 name: open
 title: Two settings of known capacity
 seed: 7
-keep_samples: KEPT
+keep_samples: all
 table: {record_count: 10}
 load: {steady_s: 1.0}
 warm_up: {cap_s: 1.0}
@@ -59,7 +60,7 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.setattr(ladders_module, "TRIAL_S", 2.0)
 
     def measure(section, name="run", kept="all", **short):
-        (tmp_path / "open.yaml").write_text(PROFILE.replace("KEPT", kept) + section)
+        (tmp_path / "open.yaml").write_text(PROFILE.replace("samples: all", f"samples: {kept}") + section)
         profile = load_profile(str(tmp_path / "open.yaml"))
         short = {"segment_s": 1.5, "measured_s": 3.0, "lead_in_s": 0.5} | short
         profile = profile.model_copy(update={"open": [part.model_copy(update=short) for part in profile.open]})
@@ -424,3 +425,33 @@ def test_what_the_block_before_carried_is_of_the_same_mix():
     assert Known.before(recorded, like).carried_per_s == {("ONE", "ONE"): 350.0}
     assert Known.before(recorded, dataclasses.replace(like, block=1)).carried_per_s == {}
     assert Known.before(recorded, dataclasses.replace(like, condition="quota")).carried_per_s == {("ONE", "ONE"): 70.0}
+
+
+def test_a_rate_that_is_measured_again_forgets_what_it_had_settled():
+    part = OpenSection(workloads=["rows"], rates_per_s=[100.0], bound_ms=20.0, until_known="p99", find_capacity=False)
+    enough = Enough(part, 2, 24)
+    enough.settled |= {0, 1}
+    enough.broken.add(1)
+    enough.begin()
+    assert not enough.settled
+    assert not enough.broken
+
+
+@pytest.mark.parametrize(("until", "looked"), [("p99", True), ("broken", False), (None, False)])
+def test_nothing_is_judged_where_only_what_breaks_down_is_left_out(until, looked):
+    part = OpenSection(workloads=["rows"], rates_per_s=[100.0], bound_ms=1e6, until_known=until, find_capacity=False)
+    enough, made = Enough(part, 1, 12), np.random.default_rng(1).exponential(5.0, (12, 500))
+    segments = [segment_of(own_ms) for own_ms in made]
+    assert enough.look(12, segments) == looked
+    assert enough.settled == ({0} if looked else set())
+    assert not enough.broken
+
+
+def segment_of(response_ms):
+    """A segment of variant 0 with such response times."""
+    count = len(response_ms)
+    samples = pa.table({
+        "phase": ["steady"] * count, "outcome": ["ok"] * count, "latency_us": response_ms * 1e3,
+        "started_s": np.zeros(count), "intended_s": np.zeros(count),
+    })  # fmt: skip
+    return SimpleNamespace(variant=0, samples=samples, outcome=SimpleNamespace(due=None))
