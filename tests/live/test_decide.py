@@ -107,9 +107,9 @@ def check_answer(found, said):
     assert "not probed for staleness: visits: it has no plain column" in said
     assert f"{RATE * 1.25:g} requests a second" in said
     assert "the replication of that keyspace is not changed" in said
-    foretold = found["live"]["foretold"]["ONE/ONE"]
-    assert foretold["pairings"] > 0
-    assert 0 <= foretold["stale"] < 1
+    predicted = found["live"]["predicted"]["ONE/ONE"]
+    assert predicted["pairings"] > 0
+    assert 0 <= predicted["stale"] < 1
 
 
 def check_run(run):

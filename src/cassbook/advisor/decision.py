@@ -77,7 +77,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Predicted:
     """What message delays of traced requests say of stale reads at the limit's age.
 
     Attributes
@@ -95,7 +95,7 @@ class Foretold:
     def __str__(self) -> str:
         """Say it, with what it rests on."""
         share = f"{self.stale:.2g}" if self.stale else f"none of {self.pairings:,} pairings"
-        return f"message delays of {self.requests:,} traced requests foretell {share}"
+        return f"message delays of {self.requests:,} traced requests predict {share}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class Live:
     stale : mapping of str to sequence of (int, int)
         Of the service's own tables: how many reads of how many missed a write of the limit's age, segment by segment;
         where clusters were started for it, start by start.
-    foretold : mapping of str to Foretold
+    predicted : mapping of str to Predicted
         Where requests were traced.
     looks : int
         How often it was asked, at most, whether a verdict is there already: each look may err.
@@ -117,7 +117,7 @@ class Live:
 
     segments: Mapping[str, InSegments] = field(default_factory=dict)
     stale: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
-    foretold: Mapping[str, Foretold] = field(default_factory=dict)
+    predicted: Mapping[str, Predicted] = field(default_factory=dict)
     looks: int = 1
 
 
@@ -137,7 +137,7 @@ class Held:
         What would decide it; empty where it is decided.
     near : bool
         Whether the figure is within `ZONE` of the limit.
-    foretold : str
+    predicted : str
         What a prediction says where counts do not decide it; it decides nothing.
     """
 
@@ -146,7 +146,7 @@ class Held:
     source: str
     lacking: str = ""
     near: bool = False
-    foretold: str = ""
+    predicted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class Decision:
         Chance that an interval of one limit of one setting is wrong, of 5 % for the whole screen.
     fresh_from : str
         What staleness rests on; empty where no limit asks for it.
-    foretold_off : str
+    prediction_off : str
         By how much such predictions were off; empty where no prediction is shown.
     dead_from : str
         The record that `Option.dead_times` are from; empty where there are none.
@@ -206,7 +206,7 @@ class Decision:
     options: tuple[Option, ...]
     error: float
     fresh_from: str = ""
-    foretold_off: str = ""
+    prediction_off: str = ""
     dead_from: str = ""
     live: Live | None = None
 
@@ -279,7 +279,7 @@ def decide(
             RESPONSE: _response(choice, limits, error, advice, segments),
             SURVIVE: _survive(choice, limits),
             STALE: _stale(choice, limits, error, known, advice.replicas) if own is None
-            else _own_stale(own, limits, error, live.foretold.get(levels) if live else None),
+            else _own_stale(own, limits, error, live.predicted.get(levels) if live else None),
         }  # fmt: skip
         measured = (dead or {}).get(levels, {})
         times = {when: one for when, one in recorded[1].get(levels, {}).items() if when not in measured}
@@ -292,7 +292,7 @@ def decide(
         options=tuple(options),
         error=error,
         fresh_from=_fresh_from(limits, known, live),
-        foretold_off=_foretold_off(options, limits, known),
+        prediction_off=_prediction_off(options, limits, known),
         dead_from=recorded[0] if any(option.dead_times for option in options) else "",
         live=live,
     )
@@ -307,9 +307,9 @@ def _error(loads: Sequence[tuple[OpenAdvice, Live | None]], limits: Limits) -> f
     return share_of_error(verdicts, max((live.looks for _, live in loads if live and live.segments), default=0))
 
 
-def _foretold_off(options: Sequence[Option], limits: Limits, known: Known | None) -> str:
+def _prediction_off(options: Sequence[Option], limits: Limits, known: Known | None) -> str:
     """Say by how much predictions like those that are shown were off where all was counted."""
-    if not any(option.held[STALE].foretold for option in options):
+    if not any(option.held[STALE].predicted for option in options):
         return ""
     off = known.off(limits.after_ms or 0.0) if known is not None else None
     return str(off) if off is not None else "how far such predictions are off with this release is not recorded"
@@ -412,7 +412,7 @@ def _stale(choice: OpenChoice, limits: Limits, error: float, known: Known | None
         return Held(UNKNOWN, fresh.stale, "predicted from latencies", "a measurement; this is a prediction", near)
     held, missed = _counted(fresh, limits, error), fresh.predicted_stale
     known_too = held.verdict == UNKNOWN and missed is not None and missed.n
-    return replace(held, foretold=str(Foretold(missed.value, fresh.pairings, 2 * missed.n))) if known_too else held
+    return replace(held, predicted=str(Predicted(missed.value, fresh.pairings, 2 * missed.n))) if known_too else held
 
 
 def _counted(fresh: Freshness, limits: Limits, error: float) -> Held:
@@ -435,9 +435,11 @@ def _bounds(wait: object, error: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _own_stale(own: Sequence[tuple[int, int]], limits: Limits, error: float, foretold: Foretold | None = None) -> Held:
+def _own_stale(
+    own: Sequence[tuple[int, int]], limits: Limits, error: float, predicted: Predicted | None = None
+) -> Held:
     """Judge by what was counted on the service's own tables, on this cluster, at the limit's age."""
-    said = str(foretold) if foretold else ""
+    said = str(predicted) if predicted else ""
     limit, reads = float(limits.stale or 0.0), sum(of for _, of in own)
     if not reads:
         return Held(UNKNOWN, _NOTHING, "", "reads of its own tables at this age")

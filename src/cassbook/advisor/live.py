@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassbook.advisor.decision import Foretold, Live
+from cassbook.advisor.decision import Live, Predicted
 from cassbook.core.schema import OPEN
 from cassbook.latency import histograms, verdicts
 from cassbook.latency.in_segments import InSegments
@@ -49,8 +49,8 @@ def live_of(
     probed = _probed(run.manifest.get("staleness", []), cells, after_ms)
     by_turn = running or block is not None
     stale = {levels: _counts(cells, by_turn) for levels, cells in probed.items()}
-    foretold = {levels: one for levels, cells in probed.items() if (one := _foretold(cells)) is not None}
-    return Live(segments=segments, stale=stale, foretold=foretold, looks=looks) if segments or stale else None
+    predicted = {levels: one for levels, cells in probed.items() if (one := _predicted(cells)) is not None}
+    return Live(segments=segments, stale=stale, predicted=predicted, looks=looks) if segments or stale else None
 
 
 def segments_of(run: RecordedRun, cell_id: str) -> InSegments:
@@ -99,11 +99,11 @@ def _counts(cells: Sequence[_Turns], by_turn: bool) -> list[tuple[int, int]]:
     return [(stale, reads) for stale, reads in sums if reads]
 
 
-def _foretold(cells: Sequence[_Turns]) -> Foretold | None:
-    """Return what traces of all turns foretell together; None without any."""
-    traced = [turn["foretold"] for turns in cells for turn in turns if turn.get("foretold")]
+def _predicted(cells: Sequence[_Turns]) -> Predicted | None:
+    """Return what traces of all turns predict together; None without any."""
+    traced = [turn["predicted"] for turns in cells for turn in turns if turn.get("predicted")]
     pairings = sum(int(one["pairings"]) for one in traced)
     if not pairings:
         return None
     stale = sum(one["stale"] * one["pairings"] for one in traced) / pairings
-    return Foretold(stale, pairings, sum(int(one["requests"]) for one in traced))
+    return Predicted(stale, pairings, sum(int(one["requests"]) for one in traced))

@@ -13,9 +13,9 @@ from cassbook.advisor.decision import (
     STALE,
     SURVIVE,
     UNKNOWN,
-    Foretold,
     Limits,
     Live,
+    Predicted,
     changes,
     decide,
 )
@@ -176,17 +176,17 @@ def test_other_limits_are_held_against_the_same_intervals_and_other_loads_share_
 
 def test_a_prediction_stands_next_to_counts_that_do_not_decide_and_decides_nothing(probed):
     counts, limits = {"ONE/ONE": [(0, 40)] * 5}, {"stale": 1e-3, "after_ms": 250.0}
-    foretold = {"ONE/ONE": Foretold(2e-5, 400, 40)}
-    found = decide(advice_of(), Limits(bound_ms=6.0, **limits), probed, live=Live(stale=counts, foretold=foretold))
+    predicted = {"ONE/ONE": Predicted(2e-5, 400, 40)}
+    found = decide(advice_of(), Limits(bound_ms=6.0, **limits), probed, live=Live(stale=counts, predicted=predicted))
     held = held_by(found, "ONE/ONE", STALE)
-    assert (held.verdict, held.foretold) == (UNKNOWN, "message delays of 40 traced requests foretell 2e-05")
-    assert found.foretold_off.startswith("such predictions were off by up to ")
-    assert found.foretold_off.endswith(" of stale-three-5.0.9")
-    nobody = decide(advice_of(), Limits(bound_ms=6.0, **limits), live=Live(stale=counts, foretold=foretold))
-    assert nobody.foretold_off == "how far such predictions are off with this release is not recorded"
-    enough = Live(stale={"ONE/ONE": [(0, 40_000)] * 5}, foretold=foretold)
+    assert (held.verdict, held.predicted) == (UNKNOWN, "message delays of 40 traced requests predict 2e-05")
+    assert found.prediction_off.startswith("such predictions were off by up to ")
+    assert found.prediction_off.endswith(" of stale-three-5.0.9")
+    nobody = decide(advice_of(), Limits(bound_ms=6.0, **limits), live=Live(stale=counts, predicted=predicted))
+    assert nobody.prediction_off == "how far such predictions are off with this release is not recorded"
+    enough = Live(stale={"ONE/ONE": [(0, 40_000)] * 5}, predicted=predicted)
     decided = decide(advice_of(), Limits(bound_ms=6.0, **limits), probed, live=enough)
-    assert (held_by(decided, "ONE/ONE", STALE).foretold, decided.foretold_off) == ("", "")
+    assert (held_by(decided, "ONE/ONE", STALE).predicted, decided.prediction_off) == ("", "")
 
 
 def test_a_dead_replica_is_shown_where_it_was_measured():

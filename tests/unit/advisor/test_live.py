@@ -1,11 +1,11 @@
-"""What a run of `decide --profile` says of the service's own tables: turns, cluster starts, what traces foretell."""
+"""What a run of `decide --profile` says of the service's own tables: turns, cluster starts, what traces predict."""
 
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from cassbook.advisor.decision import Foretold
+from cassbook.advisor.decision import Predicted
 from cassbook.advisor.live import live_of
 from cassbook.latency.open_choices import Mix
 
@@ -15,8 +15,8 @@ CELLS = pd.DataFrame({
 })  # fmt: skip
 
 
-def turn(stale, reads, foretold=None):
-    return {"other": [stale, reads], "same": [0, reads], "lost": 0} | ({"foretold": foretold} if foretold else {})
+def turn(stale, reads, predicted=None):
+    return {"other": [stale, reads], "same": [0, reads], "lost": 0} | ({"predicted": predicted} if predicted else {})
 
 
 def run(existing, **turns):
@@ -41,12 +41,12 @@ def test_reads_through_the_only_coordinator_count_where_there_is_no_other():
     assert live(True, **{"b1-one": {"0": alone}}).stale == {"ONE/ONE": [(1, 7)]}
 
 
-def test_what_traces_foretell_is_weighed_by_their_pairings():
+def test_what_traces_predict_is_weighed_by_their_pairings():
     one, two = ({"stale": stale, "pairings": pairings, "requests": 8} for stale, pairings in ((0.5, 10), (0.0, 30)))
     found = live(True, **{"b1-one": {"0": turn(0, 5, one)}, "b2-one": {"0": turn(0, 5, two), "1": turn(0, 5)}})
-    assert found.foretold == {"ONE/ONE": Foretold(0.125, 40, 16)}
-    assert str(found.foretold["ONE/ONE"]) == "message delays of 16 traced requests foretell 0.12"
-    assert str(Foretold(0.0, 40, 16)).endswith("foretell none of 40 pairings")
+    assert found.predicted == {"ONE/ONE": Predicted(0.125, 40, 16)}
+    assert str(found.predicted["ONE/ONE"]) == "message delays of 16 traced requests predict 0.12"
+    assert str(Predicted(0.0, 40, 16)).endswith("predict none of 40 pairings")
 
 
 @pytest.mark.parametrize("after_ms", [None, 30.0])

@@ -209,10 +209,10 @@ def _notes(decision: Decision, changes: bool) -> Iterator[str]:
     if decision.fresh_from:
         yield f"staleness: {decision.fresh_from}"
     for option in options:
-        if option.held[STALE].foretold:
-            yield f"{name_of(option)}, a prediction, which decides nothing: {option.held[STALE].foretold}"
-    if decision.foretold_off:
-        yield decision.foretold_off
+        if option.held[STALE].predicted:
+            yield f"{name_of(option)}, a prediction, which decides nothing: {option.held[STALE].predicted}"
+    if decision.prediction_off:
+        yield decision.prediction_off
     if any("QUORUM" in option.choice.setting.levels.split("/") for option in options) and _one_centre(options):
         yield "in one data centre LOCAL_QUORUM waits for the same replicas as QUORUM, and goes on to with a second"
     if decision.dead_from:
@@ -317,7 +317,7 @@ def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser
         "limits": {"bound_ms": limits.bound_ms, "survive": limits.survive, "stale": limits.stale,
                    "after_ms": limits.after_ms},
         "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from,
-        "foretold_off": decision.foretold_off,
+        "prediction_off": decision.prediction_off,
         "dead_times_from": decision.dead_from,
         "settings": [_row(option) for option in decision.options],
         "changes": [
@@ -342,11 +342,11 @@ def _live(live: Live | None) -> dict[str, Any] | None:
         levels: {"turns": len(own), "stale": sum(yes for yes, _ in own), "reads": sum(of for _, of in own)}
         for levels, own in live.stale.items()
     }
-    foretold = {
+    predicted = {
         levels: {"stale": own.stale, "pairings": own.pairings, "requests": own.requests}
-        for levels, own in live.foretold.items()
+        for levels, own in live.predicted.items()
     }
-    return {"segments": segments, "own_tables": stale, "foretold": foretold, "looks": live.looks}
+    return {"segments": segments, "own_tables": stale, "predicted": predicted, "looks": live.looks}
 
 
 def _levels(option: Option) -> dict[str, str]:
@@ -363,7 +363,7 @@ def _row(option: Option) -> dict[str, Any]:
         "headroom": number(choice.headroom.value),
         "limits": {
             limit: {"verdict": held.verdict, "figure": held.figure.as_dict(), "source": held.source,
-                    "lacking": held.lacking, "within_zone": held.near, "foretold": held.foretold}
+                    "lacking": held.lacking, "within_zone": held.near, "predicted": held.predicted}
             for limit, held in option.held.items()
         },
         "dead_ms": {when: figure.as_dict() for when, figure in option.dead.items()},

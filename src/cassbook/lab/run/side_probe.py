@@ -55,7 +55,7 @@ class SideProbe:
         self._nodes = Nodes(session, addresses)
         rows = OwnRows(found)
         self._probe = Probe(rows, self._nodes, rng, timeout_s)
-        self._foretelling: Foretelling | None = Foretelling(session, addresses, keyspace, rows)
+        self._predictor: Predictor | None = Predictor(session, addresses, keyspace, rows)
 
     def close(self) -> None:
         """Close its connections."""
@@ -66,7 +66,7 @@ class SideProbe:
         after_ms = part.probe_after_ms or 0.0
         probers = max(2, math.ceil(part.probes_per_s * (after_ms + _REQUESTS_MS) / 1e3))
         pause_ms = max(0.0, 1e3 * probers / part.probes_per_s - after_ms)
-        traced = part.probe_traces if self._foretelling and meet_in_one_centre(cell) else 0
+        traced = part.probe_traces if self._predictor and meet_in_one_centre(cell) else 0
         panel = Panel(cell.read_cl, cell.write_cl, (after_ms,), 1, probers, pause_ms, traced, same=True)
         seconds = part.lead_in_s + part.segment_s
 
@@ -76,20 +76,20 @@ class SideProbe:
             with meanwhile(lambda over: found.extend(self._probe.run([panel], seconds)), "the probe of staleness"):
                 yield
             turns = self._turns.setdefault(cell.cell_id, {})
-            turns[str(turn)] = counts(found[0]) | self._foretold(cell, found[0], after_ms)
+            turns[str(turn)] = counts(found[0]) | self._predicted(cell, found[0], after_ms)
             self._note({"cell_id": cell.cell_id, "after_ms": after_ms, "turns": turns})
 
         return during
 
-    def _foretold(self, cell: Cell, history: History, after_ms: float) -> dict[str, Any]:
-        """Return what traces of a turn foretell; from the first that cannot be read on, none are made."""
-        if self._foretelling is None or history.traced.empty:
+    def _predicted(self, cell: Cell, history: History, after_ms: float) -> dict[str, Any]:
+        """Return what traces of a turn predict; from the first that cannot be read on, none are made."""
+        if self._predictor is None or history.traced.empty:
             return {}
         try:
-            return {"foretold": self._foretelling.of(cell, history, after_ms)}
+            return {"predicted": self._predictor.of(cell, history, after_ms)}
         except (LaboratoryError, InputError, DriverException, NoHostAvailable) as error:
             self._log(f"traces cannot be read ({error}); no more requests are traced")
-            self._foretelling = None
+            self._predictor = None
             return {}
 
 
@@ -98,7 +98,7 @@ def meet_in_one_centre(cell: Cell) -> bool:
     return not any(level.startswith(("LOCAL_", "EACH_")) for level in (cell.read_cl, cell.write_cl))
 
 
-class Foretelling:
+class Predictor:
     """What message delays of traced requests say of staleness, row by row."""
 
     def __init__(self, session: Session, addresses: list[str], keyspace: str, rows: OwnRows) -> None:
