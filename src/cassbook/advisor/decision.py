@@ -23,7 +23,7 @@ from cassbook.latency.verdicts import FAIL, PASS, UNKNOWN, ZONE, against, is_nea
 
 if TYPE_CHECKING:
     from cassbook.advisor.freshness import Freshness, Known
-    from cassbook.latency.in_segments import InSegments
+    from cassbook.latency.in_segments import Segments
     from cassbook.latency.open_choices import OpenAdvice, OpenChoice
 
 #: What a program gets: a setting was found, none meets the limits, or that is not known.
@@ -104,7 +104,7 @@ class Live:
 
     Attributes
     ----------
-    segments : mapping of str to InSegments
+    segments : mapping of str to Segments
         Response times at the load.
     stale : mapping of str to sequence of (int, int)
         Of the service's own tables: how many reads of how many missed a write of the limit's age, segment by segment;
@@ -115,7 +115,7 @@ class Live:
         How often it was asked, at most, whether a verdict is there already: each look may err.
     """
 
-    segments: Mapping[str, InSegments] = field(default_factory=dict)
+    segments: Mapping[str, Segments] = field(default_factory=dict)
     stale: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     predicted: Mapping[str, Predicted] = field(default_factory=dict)
     looks: int = 1
@@ -328,12 +328,10 @@ def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
     return known.basis if known is not None else ""
 
 
-def _response(
-    choice: OpenChoice, limits: Limits, error: float, advice: OpenAdvice, segments: InSegments | None
-) -> Held:
+def _response(choice: OpenChoice, limits: Limits, error: float, advice: OpenAdvice, segments: Segments | None) -> Held:
     """Hold the response time at the load against its bound.
 
-    Over cluster starts by Student's t on logarithms; of a running cluster over segments (`InSegments.estimate`).
+    Over cluster starts by Student's t on logarithms; of a running cluster over segments (`Segments.estimate`).
     """
     source = f"{'measured' if advice.mix.between is None else 'between two measured mixes'}, {advice.name}"
     if not choice.known or choice.not_carried:

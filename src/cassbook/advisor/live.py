@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cassbook.advisor.decision import Live, Predicted
 from cassbook.core.schema import OPEN
 from cassbook.latency import histograms, verdicts
-from cassbook.latency.in_segments import InSegments
+from cassbook.latency.in_segments import CountedSegments, InSegments, Segments
 from cassbook.profile.open import BROKEN
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def live_of(
     """
     cells = run.cells[(run.cells["kind"] == OPEN) & (run.cells["workload"] == mix.workload)]
     cells = cells if block is None else cells[cells["block"] == block]
-    segments, looks = dict[str, InSegments](), 1
+    segments, looks = dict[str, Segments](), 1
     running = bool(run.manifest.get("existing_cluster"))
     if running and rate_per_s is not None:
         at_rate = cells[(cells["condition"] == "") & (cells["rate_per_s"] == rate_per_s) & (cells["slices"] > 0)]
@@ -53,7 +53,7 @@ def live_of(
     return Live(segments=segments, stale=stale, predicted=predicted, looks=looks) if segments or stale else None
 
 
-def segments_of(run: RecordedRun, cell_id: str) -> InSegments:
+def segments_of(run: RecordedRun, cell_id: str) -> Segments:
     """Return the segments of a cell, from its samples or from histograms of each.
 
     Raises InputError where neither were kept.
@@ -62,7 +62,7 @@ def segments_of(run: RecordedRun, cell_id: str) -> InSegments:
         return InSegments.of_samples(run.samples(_SAMPLES, [cell_id]))
     own = run.slices[run.slices["cell_id"] == cell_id]
     counted = [run.segments.get(f"{cell_id}.{number}", histograms.empty()) for number in own["slice"]]
-    return InSegments.of_histograms(counted, own["n_errors"].astype(int).tolist())
+    return CountedSegments.of_histograms(counted, own["n_errors"].astype(int).tolist())
 
 
 def _looks(profile: Mapping[str, Any], workload: str) -> int:

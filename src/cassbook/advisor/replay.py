@@ -24,7 +24,7 @@ from cassbook.latency.open_loads import OpenLoads
 from cassbook.records.results import replicas
 
 if TYPE_CHECKING:
-    from cassbook.latency.in_segments import InSegments
+    from cassbook.latency.in_segments import Segments
     from cassbook.records.run import RecordedRun
 
 #: Segments that are drawn together, as they came: neighbours share their luck.
@@ -43,7 +43,7 @@ class Service:
         Of the run, and which start.
     advice : OpenAdvice
         What its settings did in that start, at the service's rate.
-    segments : mapping of str to InSegments
+    segments : mapping of str to Segments
         By levels.
     stale : mapping of str to sequence of (int, int)
         Stale reads and reads of each turn of the probe, by levels.
@@ -57,7 +57,7 @@ class Service:
 
     name: str
     advice: OpenAdvice
-    segments: Mapping[str, InSegments]
+    segments: Mapping[str, Segments]
     stale: Mapping[str, Sequence[tuple[int, int]]]
     after_ms: float | None
     closed_us: Mapping[str, float]
@@ -148,7 +148,7 @@ class Replayed:
 def replayed(service: Service, limits: Limits, rounds: int, rng: np.random.Generator) -> Replayed:
     """Decide on drawn segments: at most so many `rounds` of turns, fewer for each setting that is known before."""
     error = verdicts.share_of_error(2 * len(service.choices), len(verdicts.looks(rounds)))
-    segments, turns = dict[str, InSegments](), 0
+    segments, turns = dict[str, Segments](), 0
     for levels, own in service.segments.items():
         drawn = own.drawn(rounds, _TOGETHER, rng)
         enough = _enough(drawn, service.advice.by, limits.bound_ms, error, rounds)
@@ -159,7 +159,7 @@ def replayed(service: Service, limits: Limits, rounds: int, rng: np.random.Gener
     return Replayed(decide(advice, limits, live=live), turns + sum(map(len, stale.values())))
 
 
-def _enough(drawn: InSegments, by: str, bound_ms: float, error: float, rounds: int) -> int:
+def _enough(drawn: Segments, by: str, bound_ms: float, error: float, rounds: int) -> int:
     """After how many turns a setting is left out: broken down, or known at a look."""
     doubtful = drawn.estimate(by).value > bound_ms * verdicts.MOST_BOUNDS / 3 or drawn.failed > 0
     for count in range(FEWEST, rounds + 1) if doubtful else verdicts.looks(rounds):
@@ -238,7 +238,7 @@ def advised(service: Service, limits: Limits, rng: np.random.Generator) -> tuple
         service.advice, survive=limits.survive, bound_ms=limits.bound_ms,
         choices=tuple(replace(one, bound_ms=limits.bound_ms) for one in service.advice.choices),
     ).recommended  # fmt: skip
-    turns = sum(len(own.segments_ms) for own in service.segments.values())
+    turns = sum(own.count for own in service.segments.values())
     return (found.setting.levels if found else ""), turns
 
 

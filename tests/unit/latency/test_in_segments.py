@@ -7,7 +7,7 @@ import pytest
 from cassbook.core import paths
 from cassbook.core.estimate import ERROR
 from cassbook.latency.histograms import KEPT_DIGITS, empty
-from cassbook.latency.in_segments import InSegments
+from cassbook.latency.in_segments import CountedSegments, InSegments
 from cassbook.latency.verdicts import FAIL, PASS, ZONE, against, is_settled, looks, share_of_error
 from cassbook.records.digest import segment_histograms
 
@@ -48,12 +48,19 @@ def test_histograms_of_segments_say_what_samples_say():
     exact = InSegments.of_samples(samples)
     counted = segment_histograms(samples, digits=KEPT_DIGITS)
     assert list(counted) == ["c.0", "c.1", "c.2"]
-    kept = InSegments.of_histograms([one for one, _, _ in counted.values()], [10, 10, 10])
+    kept = CountedSegments.of_histograms([one for one, _, _ in counted.values()], [10, 10, 10])
     assert (kept.requests, kept.failed) == (exact.requests, exact.failed) == (3000, 30)
     for by in ("p50", "p95"):
         ours, theirs = (one.estimate(by) for one in (kept, exact))
         assert [ours.value, ours.low, ours.high] == pytest.approx([theirs.value, theirs.low, theirs.high], rel=0.02)
-    assert InSegments.of_histograms([empty()], [2]).failed == 2
+    assert CountedSegments.of_histograms([empty()], [2]).failed == 2
+    assert np.isinf(kept.estimate("p99.9").value)
+    assert np.isinf(kept.estimate("mean").value)
+    answered = samples[samples["outcome"] == "ok"]
+    counted = [one for one, _, _ in segment_histograms(answered, digits=KEPT_DIGITS).values()]
+    mean, exactly = CountedSegments.of_histograms(counted, [0, 0, 0]).estimate("mean"), InSegments.of_samples(answered)
+    assert mean.value == pytest.approx(exactly.estimate("mean").value, rel=0.02)
+    assert [one.first(2).requests for one in (kept, exact)] == [2000, 2000]
 
 
 def test_segments_are_drawn_again_in_runs_as_they_came():

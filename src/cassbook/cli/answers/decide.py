@@ -235,7 +235,7 @@ def _evidence(decision: Decision) -> str:
     live = decision.live
     if live is None or not live.segments:
         return counted(decision.advice.cluster_starts, "cluster start")
-    counts = [len(own.segments_ms) for own in live.segments.values()]
+    counts = [own.count for own in live.segments.values()]
     turns = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     return f"this cluster as it was then, {turns} segments a setting"
 
@@ -335,7 +335,7 @@ def _live(live: Live | None) -> dict[str, Any] | None:
     if live is None:
         return None
     segments = {
-        levels: {"segments": len(own.segments_ms), "requests": own.requests, "failed": own.failed}
+        levels: {"segments": own.count, "requests": own.requests, "failed": own.failed}
         for levels, own in live.segments.items()
     }
     stale = {
