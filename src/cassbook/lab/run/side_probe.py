@@ -31,6 +31,8 @@ from cassbook.staleness.message_delays import Asked, delays_of
 
 #: What a prober's requests take besides its wait, about, in ms.
 _REQUESTS_MS = 20.0
+#: How long traces of a turn are waited for: the next setting's turn comes behind them.
+_PATIENCE_S = 3.0
 
 
 class SideProbe:
@@ -114,7 +116,7 @@ class Predictor:
         """
         traced = history.traced
         replicas = {str(key): self._replicas(str(key)) for key in traced["key"].unique()}
-        requests, events = traces.fetch(self._session, traced, self._nodes, replicas)
+        requests, events = traces.fetch(self._session, traced, self._nodes, replicas, _PATIENCE_S)
         key_of = dict(zip(traced["session_id"].astype(str), traced["key"].astype(str), strict=True))
         cost, used, stale, pairings = tracing_ms(history), 0, 0.0, 0
         for key, n in ((key, len(holders)) for key, holders in replicas.items()):
