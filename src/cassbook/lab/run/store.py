@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import sha256, write_text
-from cassbook.core.schema import CELLS, OPEN, SAMPLES, SCHEMA_VERSION, read_cells
+from cassbook.core.schema import CELLS, OPEN, SAMPLES, SCHEMA_VERSION, TRIAL, read_cells
 from cassbook.core.words import counted
 from cassbook.lab.load.recorder import write_samples
 from cassbook.lab.load.slices import Slices
@@ -234,7 +234,7 @@ class RunStore:
 
         path = self.folder / digest.STATISTICS
         write_text(path, digest.with_block(path, digest.statistics(cells, read)))
-        digest.add_to_log(self.folder / digest.HISTOGRAMS, cells, read)
+        digest.add_to_log(self.folder / digest.HISTOGRAMS, cells[cells["kind"] != TRIAL], read)
         if self._profile.keep_samples == "segments":
             in_turn = cells[(cells["kind"] == OPEN) & (cells["slices"] > 0)]
             digest.add_to_log(self.folder / digest.SEGMENTS, in_turn, read, digest.segment_histograms)
