@@ -184,7 +184,7 @@ class Measuring:
             raise InputError("--faults: not with distance, where no node is struck; leave it out")
         wanted = decision_profile.profile_for(
             given, workload=workload, rate_per_s=question.rate_per_s or 0.0, by=question.by, bound_ms=limits.bound_ms,
-            minutes=self.minutes, after_ms=limits.after_ms, ours=hosts is None,
+            minutes=self.minutes, after_ms=limits.after_ms, survive=limits.survive, ours=hosts is None,
             traces=hosts is None or self.traces, data_centres=1 + len(hosts.other_centres if hosts else ()),
         )  # fmt: skip
         decision_profile.check_limits(wanted.replicas, limits.survive, limits.stale is not None)

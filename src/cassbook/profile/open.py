@@ -94,6 +94,8 @@ class OpenSection(Section):
     #: A setting takes no more turns at a rate once this figure is known to be above or below `bound_ms`, or once it
     #: breaks down; with `broken` only then.
     until_known: Figure | Literal["broken"] | None = None
+    #: With `until_known`: pairs of levels among the settings that are out whatever they show, and take few turns.
+    briefly: Annotated[list[str], Distinct] = Field(default_factory=list)
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
     #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of
     #: the block; `kill`, `pause` and `stop` strike while a setting is measured alone.
@@ -192,6 +194,10 @@ class OpenSection(Section):
     def _known_against_what(self) -> Self:
         if self.until_known is not None and self.bound_ms is None:
             raise ValueError(f"until_known: {self.until_known}: is held against bound_ms; give that too")
+        if self.briefly and self.until_known is None:
+            raise ValueError("briefly: goes with until_known, by which turns may end; give that too")
+        if other := [name for name in self.briefly if name not in self.settings]:
+            raise ValueError(f"briefly: {', '.join(other)}: none of settings; take it out")
         return self
 
     @model_validator(mode="after")

@@ -109,6 +109,8 @@ def test_blocks_are_its_repeats(written):
         ({"lead_in_s": 0}, "open.lead_in_s"),
         ({"most_in_flight": 10_001}, "open.most_in_flight"),
         ({"bound_ms": 0}, "open.bound_ms"),
+        ({"briefly": ["1R-3W"]}, "open: briefly: goes with until_known, by which turns may end; give that too"),
+        ({"briefly": ["X"], "until_known": "p99", "bound_ms": 5}, "open: briefly: X: none of settings; take it out"),
         ({"probe_traces": 1}, "open: probe_traces: are of a probe; give probe_after_ms too"),
         ({"arrivals": "bursts"}, "open.arrivals"),
         ({"shares": [0.5]}, "open.shares: unknown key"),

@@ -102,7 +102,7 @@ def check_limits(replicas: Replicas, survive: int, any_stale: bool) -> None:
 
 def profile_for(
     profile: Profile, *, workload: str, rate_per_s: float, by: Figure, bound_ms: float, minutes: float,
-    after_ms: float | None = None, ours: bool, traces: bool = False, data_centres: int = 1,
+    after_ms: float | None = None, survive: int = 0, ours: bool, traces: bool = False, data_centres: int = 1,
 ) -> Profile:  # fmt: skip
     """Return the profile that measures a decision.
 
@@ -120,6 +120,8 @@ def profile_for(
         How long the measurement may take, about.
     after_ms : float, optional
         The age of a write at which staleness is asked for; None where no read may be stale.
+    survive : int
+        Dead replicas that a setting has to survive.
     ours : bool
         Whether clusters are started for it, and not one is measured that people depend on.
     traces : bool
@@ -138,8 +140,10 @@ def profile_for(
     cluster = profile.cluster.model_copy(update={"data_centres": data_centres})
     profile = profile.model_copy(update={"cluster": cluster})
     replicas = profile.replicas
-    found = {one.levels: one.strong(replicas) for one in candidates(replicas)}
-    settings, weak = list(found), [name for name, strong in found.items() if not strong]
+    settings = {one.levels: one for one in candidates(replicas)}
+    able = {name for name, one in settings.items() if min(one.survives(replicas)) >= survive
+            and (after_ms is not None or one.strong(replicas))}  # fmt: skip
+    weak = [name for name, one in settings.items() if name in able and not one.strong(replicas)]
     rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
     probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1
     warm_up_s = min(profile.warm_up.cap_s, _MOST_WARM_UP_S)
@@ -150,7 +154,10 @@ def profile_for(
         "workloads": [workload], "repeats": starts, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
         "find_capacity": False, "rising": True, "bound_ms": bound_ms, "own_shares": [],
     }  # fmt: skip
-    sections = [OpenSection(settings=settings, rates_per_s=rates, measured_s=measured_s, until_known=by, **common)]
+    sections = [OpenSection(
+        settings=list(settings), rates_per_s=rates, measured_s=measured_s, until_known=by,
+        briefly=[name for name in settings if name not in able], **common,
+    )]  # fmt: skip
     if probed:
         beside = OpenSection(
             settings=probed, measured_s=probed_s, rates_per_s=[rate_per_s], probe_after_ms=after_ms,

@@ -427,7 +427,8 @@ class Ladder:
         count = rounds(part)
         order = balanced_order(len(cells), count, (*self._bench.seed, 2, cells[0].order))
         counted_s = part.measured_s / count
-        enough = Enough(part, len(cells), count)
+        brief = frozenset(place for place, cell in enumerate(cells) if "/".join(self._pair(cell)) in part.briefly)
+        enough = Enough(part, len(cells), count, brief)
 
         def load(runner: Runner, path: Path) -> Measured:
             segments: list[Segment] = []
@@ -496,12 +497,13 @@ class Ladder:
 class Enough:
     """Which settings of a rate take no more turns, if its section says `until_known`: the broken down, and the known.
 
-    Known is a figure that is on one side of the bound, or near it.
+    Known is a figure that is on one side of the bound, or near it. `brief`: settings, by their places, that are out
+    whatever they show, and so take as few turns as an interval needs.
     """
 
-    def __init__(self, part: OpenSection, settings: int, count: int) -> None:
+    def __init__(self, part: OpenSection, settings: int, count: int, brief: frozenset[int] = frozenset()) -> None:
         self.begin()
-        self._part, self._settings = part, settings
+        self._part, self._settings, self._brief = part, settings, brief
         #: What is judged; of settings that are only left out where they break down, nothing is.
         self._by: Figure | None = None if part.until_known == BROKEN else part.until_known
         at = verdicts.looks(count) if self._by else ()
@@ -528,7 +530,7 @@ class Enough:
             if unsent or seen.breaks_down(by, bound_ms):
                 self.broken.add(variant)
                 self.settled.add(variant)
-            elif due and verdicts.is_settled(seen.estimate(by, self._error), bound_ms):
+            elif variant in self._brief or (due and verdicts.is_settled(seen.estimate(by, self._error), bound_ms)):
                 self.settled.add(variant)
         return due or len(self.settled) > before
 

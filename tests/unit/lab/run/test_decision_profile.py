@@ -133,6 +133,16 @@ def test_limits_that_no_setting_can_meet_are_refused_before_anything_is_measured
         decision_profile.check_limits(Replicas(by_centre), survive, any_stale)
 
 
+def test_settings_that_cannot_win_take_few_turns_and_are_not_probed(given):
+    strict = made(given, survive=1).open
+    assert strict[0].briefly == ["ONE/ALL", "ALL/ONE", "ONE/ONE", "ONE/QUORUM", "QUORUM/ONE"]
+    loose = made(given, survive=1, after_ms=50.0).open
+    assert loose[0].briefly == ["ONE/ALL", "ALL/ONE"]
+    assert loose[1].settings == ["ONE/ONE", "ONE/QUORUM", "QUORUM/ONE"]
+    assert made(given, survive=2, after_ms=50.0).open[1].settings == ["ONE/ONE"]
+    assert made(given, after_ms=50.0).open[0].briefly == []
+
+
 def test_too_short_a_time_says_how_long_it_takes(given):
     with pytest.raises(
         InputError, match=r"--minutes: too short for 3 turns of each setting; give (\d+) or more"

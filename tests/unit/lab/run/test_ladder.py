@@ -447,6 +447,15 @@ def test_nothing_is_judged_where_only_what_breaks_down_is_left_out(until, looked
     assert not enough.broken
 
 
+def test_what_is_out_whatever_it_shows_takes_few_turns():
+    part = OpenSection(workloads=["rows"], rates_per_s=[100.0], bound_ms=20.0, until_known="p99", find_capacity=False)
+    enough = Enough(part, 1, 24, frozenset({0}))
+    segments = [segment_of(own_ms) for own_ms in np.random.default_rng(1).exponential(5.0, (3, 500))]
+    assert not enough.look(2, segments[:2])
+    assert enough.look(3, segments)
+    assert enough.settled == {0}
+
+
 def segment_of(response_ms):
     """A segment of variant 0 with such response times."""
     count = len(response_ms)
