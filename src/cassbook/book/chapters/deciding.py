@@ -1,4 +1,4 @@
-"""The chapter on decisions: how often each way of choosing a setting breaks a limit, does not know, and what it costs."""
+"""The chapter on decisions: how often each way of choosing breaks a limit, does not know, and what it costs."""
 
 from __future__ import annotations
 
