@@ -409,8 +409,9 @@ def _stale(choice: OpenChoice, limits: Limits, error: float, known: Known | None
         near = is_near(fresh.stale.value, limits.stale)
         return Held(UNKNOWN, fresh.stale, "predicted from latencies", "a measurement; this is a prediction", near)
     held, missed = _counted(fresh, limits, error), fresh.predicted_stale
-    known_too = held.verdict == UNKNOWN and missed is not None and missed.n
-    return replace(held, predicted=str(Predicted(missed.value, fresh.pairings, 2 * missed.n))) if known_too else held
+    if held.verdict == UNKNOWN and missed is not None and missed.n:
+        held = replace(held, predicted=str(Predicted(missed.value, fresh.pairings, 2 * missed.n)))
+    return held
 
 
 def _counted(fresh: Freshness, limits: Limits, error: float) -> Held:

@@ -127,7 +127,8 @@ def _closed(statistics: pd.DataFrame, workload: str) -> dict[str, float]:
     """Return mean latencies in a closed loop, by levels."""
     own = statistics[(statistics["workload"] == workload) & (statistics["kind"] == "workload")]
     own = own[own["rate_per_s"].isna()]
-    return {f"{row.read_cl}/{row.write_cl}": float(row.latency_us) for row in own.itertuples()}
+    names = own["read_cl"].astype(str) + "/" + own["write_cl"].astype(str)
+    return dict(zip(names, own["latency_us"].astype(float), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from cassbook.advisor import replay
 from cassbook.advisor.replay import Service
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
-from cassbook.core.estimate import Estimate
 from cassbook.core.units import PERCENT
 from cassbook.records.run import RecordedRun
 from cassbook.shown.tables import Format, titled
@@ -85,18 +84,17 @@ def wrong_and_slow(answered: pd.DataFrame) -> Figure:
 
 def quoted(answered: pd.DataFrame) -> dict[str, str]:
     """Return what the prose quotes: of decisions, and of those who do not measure or have no intervals."""
-    table = replay.summary(answered)
+    table = replay.summary(answered).to_dict("index")
 
     def percent(policy: str, name: str) -> str:
-        share: Estimate = table.loc[policy, name]
-        return f"{PERCENT * share.value:.1f}"
+        return f"{PERCENT * table[policy][name].value:.1f}"
 
     short = {"decide": DECIDE, "fixed": "a fixed plan, figures alone", "rule": "always QUORUM",
              "papers": "the fastest in a closed loop"}  # fmt: skip
-    found = {f"{key}_broken": percent(policy, "broken") for key, policy in short.items() if policy in table.index}
+    found = {f"{key}_broken": percent(policy, "broken") for key, policy in short.items() if policy in table}
     asked = answered[answered["policy"] == DECIDE]
     return found | {
         "decide_beyond": percent(DECIDE, "beyond"), "decide_unknown": percent(DECIDE, "unknown"),
-        "decide_regret": percent(DECIDE, "regret"), "decide_minutes": f"{table.loc[DECIDE, 'minutes'].value:.0f}",
+        "decide_regret": percent(DECIDE, "regret"), "decide_minutes": f"{table[DECIDE]['minutes'].value:.0f}",
         "decisions": f"{len(asked):,}", "services": f"{asked['service'].str.partition(', start ')[0].nunique()}",
     }  # fmt: skip
