@@ -19,12 +19,12 @@ from cassbook.advisor.live import live_of, segments_of
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.schema import OPEN
 from cassbook.latency import verdicts
+from cassbook.latency.in_segments import Segments
 from cassbook.latency.open_choices import Mix, OpenAdvice, OpenChoice
 from cassbook.latency.open_loads import OpenLoads
 from cassbook.records.results import replicas
 
 if TYPE_CHECKING:
-    from cassbook.latency.in_segments import Segments
     from cassbook.records.run import RecordedRun
 
 #: Segments that are drawn together, as they came: neighbours share their luck.
@@ -282,6 +282,11 @@ def _judged(name: str, service: Service, limits: Limits, levels: str | None, tur
     }  # fmt: skip
 
 
+def _mean(by_service: pd.Series) -> Estimate:
+    """Return the mean over services; NaN where none has the figure."""
+    return Estimate.mean(by_service) if len(by_service) else Estimate(np.nan, np.nan, np.nan, 0)
+
+
 def summary(answers: pd.DataFrame) -> pd.DataFrame:
     """Return how each policy did, over services: shares with intervals between them.
 
@@ -293,7 +298,7 @@ def summary(answers: pd.DataFrame) -> pd.DataFrame:
     names = ["broken", "beyond", "missed", "unknown", "regret", "minutes"]
     means = by_service[names].mean()
     found = {
-        policy: {name: Estimate.mean(own[name].dropna()) for name in names}
+        policy: {name: _mean(own[name].dropna()) for name in names}
         for policy, own in means.groupby("policy", sort=False)
     }
     return pd.DataFrame.from_dict(found, orient="index").rename_axis("policy")

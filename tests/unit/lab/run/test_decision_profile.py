@@ -89,7 +89,9 @@ def test_a_deployment_of_ones_own_in_two_data_centres_can_be_decided(given):
         rows += [{"from": name, "to": name, "rtt_ms": 1} for name in names]
         distance = {"deployments": {name: DEPLOYMENTS[name] for name in names}, "distances": rows}
         cluster = {"nodes": 6, "replication_factor": 6}
-        return Profile.model_validate(given.model_dump() | {"cluster": cluster, "distance": distance})
+        content = given.model_dump() | {"cluster": cluster, "distance": distance}
+        content["workloads"] |= {"settings": ["QUORUM/QUORUM"]}
+        return Profile.model_validate(content)
 
     wanted = made(apart("near"), ours=True, minutes=40, after_ms=50.0)
     assert Profile.model_validate(wanted.model_dump()) == wanted
