@@ -8,7 +8,7 @@ within a bound is `capacity.capacities` of the same cells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -186,28 +186,34 @@ class OpenLoads:
         else:
             asked = dict.fromkeys(weakest, self._checked_rate(mix, float(rate_per_s or 0)))
         found = self._capacities(cells, bound_ms)
-        choices = []
-        for (read_cl, write_cl), own in cells.groupby(["read_cl", "write_cl"]):
-            setting = _setting(str(read_cl), str(write_cl), self.replicas)
-            carried = found.get((str(read_cl), str(write_cl)))
-            curve = own if of_capacity is None else own[own["load_share"].notna()]
-            ladders = {block: _Curve(curve[curve["block"] == block], self.by) for block in asked}
-            in_blocks = tuple(
-                replace(one.at(asked[block]), load_share=asked[block] / weakest[block])
-                for block, one in ladders.items()
-            )
-            choices.append(OpenChoice(
-                setting=setting, survives=setting.survives(self._replicas), strong=setting.strong(self._replicas),
-                blocks=in_blocks,
-                measured_per_s=common(one.range_per_s for one in ladders.values()), bound_ms=bound_ms,
-                capacity=carried, ended_by=_ended_by(own) if carried is None else carried.ended_by,
-            ))  # fmt: skip
+        choices = [
+            self._choice(own, asked, weakest, of_capacity is not None, bound_ms, found)
+            for _, own in cells.groupby(["read_cl", "write_cl"])
+        ]
         choices.sort(key=lambda one: (not one.known, one.response_us.value if one.known else one.not_carried))
         return OpenAdvice(
             name=self.name, mix=mix, of_capacity=of_capacity, rate_per_s=rate_per_s, by=self.by, bound_ms=bound_ms,
             survive=survive, replicas=self.replicas, choices=tuple(one for one in choices if one.strong),
             weak=tuple(one for one in choices if not one.strong), rates_per_s=tuple(asked.values()),
             load_shares=tuple(asked[block] / weakest[block] for block in asked), arrivals=_arrivals(cells),
+        )  # fmt: skip
+
+    def _choice(
+        self, own: pd.DataFrame, asked: dict[int, float], weakest: dict[int, float], at_share: bool,
+        bound_ms: float | None, found: Mapping[tuple[str, str], Capacity],
+    ) -> OpenChoice:  # fmt: skip
+        """Say what one setting does at the rates that are asked for, block by block."""
+        read_cl, write_cl = str(own["read_cl"].iloc[0]), str(own["write_cl"].iloc[0])
+        setting, carried = _setting(read_cl, write_cl, self.replicas), found.get((read_cl, write_cl))
+        curve = own[own["load_share"].notna()] if at_share else own
+        ladders = {block: _Curve(curve[curve["block"] == block], self.by) for block in asked}
+        in_blocks = tuple(
+            replace(one.at(asked[block]), load_share=asked[block] / weakest[block]) for block, one in ladders.items()
+        )
+        return OpenChoice(
+            setting=setting, survives=setting.survives(self._replicas), strong=setting.strong(self._replicas),
+            blocks=in_blocks, measured_per_s=common(one.range_per_s for one in ladders.values()), bound_ms=bound_ms,
+            capacity=carried, ended_by=_ended_by(own) if carried is None else carried.ended_by,
         )  # fmt: skip
 
     def _capacities(self, cells: pd.DataFrame, bound_ms: float | None) -> dict[tuple[str, str], Capacity]:

@@ -134,11 +134,7 @@ def profile_for(
     InputError
         Where the time is too short for a turn of each setting, with how long it takes; and for several deployments.
     """
-    if profile.distance is not None and len(profile.distance.deployments) > 1:
-        named = ", ".join(profile.distance.deployments)
-        raise InputError(f"distance.deployments: a decision is for one deployment of {named}; leave the others out")
-    cluster = profile.cluster.model_copy(update={"data_centres": data_centres})
-    profile = profile.model_copy(update={"cluster": cluster})
+    profile = _in_one_place(profile, data_centres)
     replicas = profile.replicas
     settings = {one.levels: one for one in candidates(replicas)}
     able = {name for name, one in settings.items() if min(one.survives(replicas)) >= survive
@@ -159,15 +155,8 @@ def profile_for(
         briefly=[name for name in settings if name not in able], **common,
     )]  # fmt: skip
     if probed:
-        beside = OpenSection(
-            settings=probed, measured_s=probed_s, rates_per_s=[rate_per_s], probe_after_ms=after_ms,
-            probes_per_s=min(_MOST_PROBES_PER_S, _STALE_RATE * rate_per_s / 2),  # each is a write and a read
-            probe_traces=_TRACED if traces else 0, until_known=BROKEN, **common,
-        )  # fmt: skip
-        left_per_s = round(rate_per_s - beside.probing_per_s, 1)
-        if not left_per_s > 0:
-            raise InputError(f"--rate: {rate_per_s:g} leaves nothing beside traced requests; leave --traces out")
-        sections.append(beside.model_copy(update={"rates_per_s": [left_per_s]}))
+        sections.append(_beside(rate_per_s, traces, settings=probed, measured_s=probed_s, probe_after_ms=after_ms,
+                                **common))  # fmt: skip
     own = profile.workloads
     return profile.model_copy(update={
         "name": f"decide-{profile.name}"[:60], "open": sections, "keep_samples": "all",
@@ -175,6 +164,27 @@ def profile_for(
         "workloads": own and own.model_copy(update={"threads": []}),
         "warm_up": profile.warm_up.model_copy(update={"cap_s": warm_up_s}),
     })  # fmt: skip
+
+
+def _in_one_place(profile: Profile, data_centres: int) -> Profile:
+    """Return a profile with so many data centres; refuse (InputError) one of several deployments."""
+    if profile.distance is not None and len(profile.distance.deployments) > 1:
+        named = ", ".join(profile.distance.deployments)
+        raise InputError(f"distance.deployments: a decision is for one deployment of {named}; leave the others out")
+    cluster = profile.cluster.model_copy(update={"data_centres": data_centres})
+    return profile.model_copy(update={"cluster": cluster})
+
+
+def _beside(rate_per_s: float, traces: bool, **how: Any) -> OpenSection:
+    """Return the section of the probe of staleness, whose requests are a part of the rate."""
+    beside = OpenSection(
+        rates_per_s=[rate_per_s], probe_traces=_TRACED if traces else 0, until_known=BROKEN,
+        probes_per_s=min(_MOST_PROBES_PER_S, _STALE_RATE * rate_per_s / 2), **how,  # each is a write and a read
+    )  # fmt: skip
+    left_per_s = round(rate_per_s - beside.probing_per_s, 1)
+    if not left_per_s > 0:
+        raise InputError(f"--rate: {rate_per_s:g} leaves nothing beside traced requests; leave --traces out")
+    return beside.model_copy(update={"rates_per_s": [left_per_s]})
 
 
 def trouble_for(

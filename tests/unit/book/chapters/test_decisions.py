@@ -3,41 +3,41 @@
 import pytest
 
 from cassbook.advisor import replay
-from cassbook.book.chapters import deciding
-from tests.unit.advisor.test_replay import service
+from cassbook.book.chapters import decisions
+from tests.helpers.made_services import service
 
 
 @pytest.fixture(scope="module")
 def answered():
-    return deciding.answers([service(), service(stale=5, seed=3)], rounds=12, times=1)
+    return decisions.answers([service(), service(stale=5, seed=3)], rounds=12, times=1)
 
 
 def test_each_policy_has_a_row_in_percent(answered):
-    table, summary = deciding.policies_shown(answered), replay.summary(answered)
+    table, summary = decisions.policies_shown(answered), replay.summary(answered)
     assert list(table.index) == list(replay.policies(12))
     share = summary.loc["always QUORUM", "broken"]
     assert table.loc["always QUORUM", "breaks a limit, %"].startswith(f"{100 * share.value:.1f}")
 
 
 def test_services_are_those_of_all_their_starts(answered):
-    table = deciding.by_service(answered)
+    table = decisions.by_service(answered)
     assert list(table.index) == ["mine"]
-    own = answered[answered["policy"] == deciding.DECIDE]
+    own = answered[answered["policy"] == decisions.DECIDE]
     assert (table.loc["mine", "asked"], table.loc["mine", "unknown"]) == (
         len(own),
         pytest.approx((~own["known"]).mean()),
     )
-    assert deciding.by_service_shown(table).loc["mine", "decisions"] == f"{len(own):,}"
+    assert decisions.by_service_shown(table).loc["mine", "decisions"] == f"{len(own):,}"
 
 
 def test_who_breaks_limits_is_drawn_over_how_long_it_takes(answered):
-    (axes,) = deciding.wrong_and_slow(answered).axes
+    (axes,) = decisions.wrong_and_slow(answered).axes
     assert {text.get_text() for text in axes.get_legend().get_texts()} == set(replay.policies(12))
 
 
 def test_what_is_quoted_is_of_the_table(answered):
-    found = deciding.quoted(answered)
+    found = decisions.quoted(answered)
     summary = replay.summary(answered)
-    assert found["decide_broken"] == f"{100 * summary.loc[deciding.DECIDE, 'broken'].value:.1f}"
-    assert found["decisions"] == f"{(answered['policy'] == deciding.DECIDE).sum():,}"
+    assert found["decide_broken"] == f"{100 * summary.loc[decisions.DECIDE, 'broken'].value:.1f}"
+    assert found["decisions"] == f"{(answered['policy'] == decisions.DECIDE).sum():,}"
     assert found["services"] == "1"
