@@ -214,7 +214,7 @@ def _notes(decision: Decision, changes: bool) -> Iterator[str]:
     if decision.prediction_off:
         yield decision.prediction_off
     if any("QUORUM" in option.choice.setting.levels.split("/") for option in options) and _one_centre(options):
-        yield "in one data centre LOCAL_QUORUM waits for the same replicas as QUORUM, and goes on to with a second"
+        yield "in one data centre LOCAL_QUORUM waits for the replicas that QUORUM does, and with a second for no more"
     if decision.dead_from:
         yield (
             f"r: recorded in {decision.dead_from}, on other machines and statements: times the figure all well; "
