@@ -450,7 +450,9 @@ def _own_stale(
     if verdict != UNKNOWN:
         return Held(verdict, share, source, near=near)
     needed = reads_to_show(limit, share.yes, error)
-    return Held(UNKNOWN, share, source, f"about {needed:,} reads at this age, of {reads:,}", near, said)
+    few = f"about {needed:,} reads at this age, of {reads:,}"
+    apart = f"segments or cluster starts that differ less, or more of them than {share.groups}"
+    return Held(UNKNOWN, share, source, few if needed > reads else apart, near, said)
 
 
 def _waited_for(choice: OpenChoice, replicas: int) -> tuple[int, int] | None:
@@ -476,8 +478,8 @@ def changes(
     error = _error([(advice, there.get(words)) for words, advice in advices], limits) if advices else None
     steps = {
         f"with {counted(limits.survive + 1, 'dead replica')} to survive": replace(limits, survive=limits.survive + 1),
-        f"with a bound of {limits.bound_ms / ZONE:.3g} ms": replace(limits, bound_ms=limits.bound_ms / ZONE),
-        f"with a bound of {limits.bound_ms * ZONE:.3g} ms": replace(limits, bound_ms=limits.bound_ms * ZONE),
+        f"with a bound of {_short(limits.bound_ms / ZONE)} ms": replace(limits, bound_ms=limits.bound_ms / ZONE),
+        f"with a bound of {_short(limits.bound_ms * ZONE)} ms": replace(limits, bound_ms=limits.bound_ms * ZONE),
     }
     if limits.survive:
         fewer = f"with {counted(limits.survive - 1, 'dead replica')} to survive"
@@ -488,6 +490,15 @@ def changes(
         found.append((words, decide(decision.advice, other, known, live=decision.live, error=decision.error)))
     found += [(words, decide(advice, limits, known, live=there.get(words), error=error)) for words, advice in advices]
     return [(words, other) for words, other in found if _name(other) != _name(decision)]
+
+
+def _short(value: float) -> str:
+    """Say a number by three digits, and in full.
+
+    >>> _short(2500.0), _short(7.5), _short(0.16667)
+    ('2500', '7.5', '0.167')
+    """
+    return f"{float(f'{value:.3g}'):.15g}"
 
 
 def _name(decision: Decision) -> str:

@@ -125,9 +125,9 @@ def profile_for(
     ours : bool
         Whether clusters are started for it, and not one is measured that people depend on.
     traces : bool
-        Whether some requests of the probe are traced, for a prediction next to what it counts.
+        Whether some requests of the probe are traced.
     data_centres : int
-        Of an existing cluster: how many hold replicas.
+        How many of an existing cluster hold replicas.
 
     Raises
     ------
@@ -155,14 +155,19 @@ def profile_for(
         briefly=[name for name in settings if name not in able], **common,
     )]  # fmt: skip
     if probed:
-        sections.append(_beside(rate_per_s, traces, settings=probed, measured_s=probed_s, probe_after_ms=after_ms,
-                                **common))  # fmt: skip
+        how = {"settings": probed, "measured_s": probed_s, "probe_after_ms": after_ms} | common
+        sections.append(_beside(rate_per_s, traces, **how))
+    warm_up = profile.warm_up.model_copy(update={"cap_s": warm_up_s})
+    return _measuring(profile, sections, keep_samples="all", warm_up=warm_up)
+
+
+def _measuring(profile: Profile, sections: list[OpenSection], **more: Any) -> Profile:
+    """Return a profile that measures these sections and nothing else of it."""
     own = profile.workloads
-    return profile.model_copy(update={
-        "name": f"decide-{profile.name}"[:60], "open": sections, "keep_samples": "all",
+    return profile.model_copy(update=more | {
+        "name": f"decide-{profile.name}"[:60], "open": sections,
         "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
         "workloads": own and own.model_copy(update={"threads": []}),
-        "warm_up": profile.warm_up.model_copy(update={"cap_s": warm_up_s}),
     })  # fmt: skip
 
 
@@ -200,13 +205,8 @@ def trouble_for(
         "find_capacity": False, "own_shares": [], "settings": list(settings), "rates_per_s": [rate_per_s],
         "measured_s": _UNDER_TROUBLE_S,
     }  # fmt: skip
-    own = profile.workloads
-    return profile.model_copy(update={
-        "name": f"decide-{profile.name}"[:60], "engine": engine, "keep_samples": "first_block",
-        "open": [OpenSection(trouble=trouble, **common) for trouble in ("", *strikes)],
-        "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
-        "workloads": own and own.model_copy(update={"threads": []}),
-    })  # fmt: skip
+    sections = [OpenSection(trouble=trouble, **common) for trouble in ("", *strikes)]
+    return _measuring(profile, sections, engine=engine, keep_samples="first_block")
 
 
 def _shared_out(whole_s: float, starts: int, aside_s: float, turns: tuple[int, int], least: int) -> tuple[float, float]:
