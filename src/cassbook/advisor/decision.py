@@ -256,10 +256,10 @@ def decide(
         By a setting's levels, such as QUORUM/QUORUM: as `Option.dead`.
     live : Live, optional
         What a running cluster did, which goes before `advice` and `known`.
-    recorded : tuple of str and mapping, optional
-        A record of ours, and by levels `Option.dead_times`; for settings that `dead` has not.
     error : float, optional
         Chance that one interval is wrong; by default such that all of this load's together are with one of 5 %.
+    recorded : tuple of str and mapping, optional
+        A record of ours, and by levels `Option.dead_times`; for settings that `dead` has not.
 
     Raises
     ------

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cassbook.advisor.decision import SURVIVE, Decision, Limits, Live, decide
+from cassbook.advisor.decision import NONE, SURVIVE, Decision, Limits, Live, decide
 from cassbook.advisor.live import live_of, segments_of
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.schema import OPEN
 from cassbook.latency import verdicts
-from cassbook.latency.in_segments import Segments
+from cassbook.latency.in_segments import Segments, drawn_places
 from cassbook.latency.open_choices import Mix, OpenAdvice, OpenChoice
 from cassbook.latency.open_loads import OpenLoads
 from cassbook.records.results import replicas
@@ -27,6 +27,9 @@ from cassbook.records.results import replicas
 if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun
 
+#: What people call the policies.
+DECIDE, FIXED, RULE = "cassbook decide", "a fixed plan, figures alone", "always QUORUM"
+FASTEST = "the fastest in a closed loop"
 #: Segments that are drawn together, as they came: neighbours share their luck.
 _TOGETHER = 2
 #: Bounds that are asked for, as times the figure of the fastest setting whose quorums meet; and shares of stale reads.
@@ -174,9 +177,7 @@ def _enough(drawn: Segments, by: str, bound_ms: float, error: float, rounds: int
 
 def _drawn(counts: Sequence[tuple[int, int]], rng: np.random.Generator) -> list[tuple[int, int]]:
     """Draw as many turns of the probe again, in pairs as they came."""
-    n = len(counts)
-    starts = rng.integers(n, size=-(-n // _TOGETHER))
-    return [counts[(start + step) % n] for start in starts for step in range(_TOGETHER)][:n]
+    return [counts[place] for place in drawn_places(len(counts), len(counts), _TOGETHER, rng)]
 
 
 def questions(service: Service, survive: int = 1) -> Iterator[Limits]:
@@ -199,9 +200,8 @@ def deciding(rounds: int) -> Policy:
 
     def policy(service: Service, limits: Limits, rng: np.random.Generator) -> tuple[str | None, int]:
         found = replayed(service, limits, rounds, rng)
-        winner = found.decision.winner
-        none = "" if all(one.verdict == verdicts.FAIL for one in found.decision.options) else None
-        return winner.choice.setting.levels if winner else none, found.turns
+        winner, none = found.decision.winner, found.decision.outcome == NONE
+        return winner.choice.setting.levels if winner else "" if none else None, found.turns
 
     return policy
 
@@ -246,8 +246,8 @@ def advised(service: Service, limits: Limits, rng: np.random.Generator) -> tuple
 def policies(rounds: int) -> dict[str, Policy]:
     """Return the policies that are compared, by what people call them."""
     return {
-        "cassbook decide": deciding(rounds), "a fixed plan, figures alone": fixed_plan(rounds),
-        "cassbook advise": advised, "the fastest in a closed loop": closed_loop, "always QUORUM": rule_of_thumb,
+        DECIDE: deciding(rounds), FIXED: fixed_plan(rounds),
+        "cassbook advise": advised, FASTEST: closed_loop, RULE: rule_of_thumb,
     }  # fmt: skip
 
 

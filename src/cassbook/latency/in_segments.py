@@ -71,9 +71,7 @@ class Segments(ABC):
 
     def drawn(self, count: int, together: int, rng: np.random.Generator) -> Segments:
         """Draw so many segments again, in runs of so many `together` as they came, from the start where one ends."""
-        starts = rng.integers(self.count, size=-(-count // together))
-        places = [(int(start) + step) % self.count for start in starts for step in range(together)]
-        return self.taken(places[:count])
+        return self.taken(drawn_places(self.count, count, together, rng))
 
     def breaks_down(self, by: str, bound_ms: float) -> bool:
         """Whether so many requests fail, or take so much longer than the bound, that there is nothing to decide."""
@@ -204,6 +202,12 @@ class CountedSegments(Segments):
     def sums_ms(self) -> Floats:
         filled = self.counts > 0
         return np.where(filled, self.counts * np.where(filled, self.values_ms, 0.0), 0.0).sum(axis=1)
+
+
+def drawn_places(n: int, count: int, together: int, rng: np.random.Generator) -> list[int]:
+    """Draw `count` of `n` places in runs of so many `together`, from the start again where one passes the end."""
+    starts = rng.integers(n, size=-(-count // together))
+    return [(int(start) + step) % n for start in starts for step in range(together)][:count]
 
 
 def _response_ms(samples: pd.DataFrame) -> pd.Series:

@@ -9,17 +9,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from cassbook.advisor import replay
-from cassbook.advisor.replay import Service
+from cassbook.advisor.replay import DECIDE, FASTEST, FIXED, RULE, Service
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
 from cassbook.core.units import PERCENT
+from cassbook.latency.verdicts import ZONE
 from cassbook.records.run import RecordedRun
 from cassbook.shown.tables import Format, titled
 
-#: What `cassbook decide` is called among the policies.
-DECIDE = "cassbook decide"
 #: Rounds of turns that a decision may take, and how often each question is asked of each service.
 ROUNDS, TIMES = 24, 2
+_BEYOND = f"by more than {ZONE} times, %"
 _SHARES = ("broken", "beyond", "missed", "unknown", "regret")
 
 
@@ -38,7 +38,7 @@ def policies_shown(answered: pd.DataFrame) -> pd.DataFrame:
     table = replay.summary(answered)
     percent = table[[*_SHARES]].map(lambda one: one.times(PERCENT)).assign(minutes=table["minutes"])
     columns: dict[str, tuple[str, Format]] = {
-        "broken": ("breaks a limit, %", ".1f"), "beyond": ("by more than 1.25 times, %", ".1f"),
+        "broken": ("breaks a limit, %", ".1f"), "beyond": (_BEYOND, ".1f"),
         "unknown": ("does not know, %", ".0f"), "missed": ("finds none though one clearly meets all, %", ".1f"),
         "regret": ("slower than the best, %", ".1f"), "minutes": ("minutes", ".1f"),
     }  # fmt: skip
@@ -62,7 +62,7 @@ def by_service_shown(table: pd.DataFrame) -> pd.DataFrame:
     percent = table.assign(**{name: PERCENT * table[name] for name in ("broken", "beyond", "unknown")})
     return titled(percent, {
         "asked": ("decisions", ","), "broken": ("breaks a limit, %", ".1f"),
-        "beyond": ("by more than 1.25 times, %", ".1f"), "unknown": ("does not know, %", ".0f"),
+        "beyond": (_BEYOND, ".1f"), "unknown": ("does not know, %", ".0f"),
         "minutes": ("minutes, median", ".1f"),
     })  # fmt: skip
 
@@ -89,8 +89,7 @@ def quoted(answered: pd.DataFrame) -> dict[str, str]:
     def percent(policy: str, name: str) -> str:
         return f"{PERCENT * table[policy][name].value:.1f}"
 
-    short = {"decide": DECIDE, "fixed": "a fixed plan, figures alone", "rule": "always QUORUM",
-             "papers": "the fastest in a closed loop"}  # fmt: skip
+    short = {"decide": DECIDE, "fixed": FIXED, "rule": RULE, "papers": FASTEST}
     found = {f"{key}_broken": percent(policy, "broken") for key, policy in short.items() if policy in table}
     asked = answered[answered["policy"] == DECIDE]
     return found | {

@@ -22,7 +22,7 @@ def test_each_policy_has_a_row_in_percent(answered):
 def test_services_are_those_of_all_their_starts(answered):
     table = decisions.by_service(answered)
     assert list(table.index) == ["mine"]
-    own = answered[answered["policy"] == decisions.DECIDE]
+    own = answered[answered["policy"] == replay.DECIDE]
     assert (table.loc["mine", "asked"], table.loc["mine", "unknown"]) == (
         len(own),
         pytest.approx((~own["known"]).mean()),
@@ -38,6 +38,6 @@ def test_who_breaks_limits_is_drawn_over_how_long_it_takes(answered):
 def test_what_is_quoted_is_of_the_table(answered):
     found = decisions.quoted(answered)
     summary = replay.summary(answered)
-    assert found["decide_broken"] == f"{100 * summary.loc[decisions.DECIDE, 'broken'].value:.1f}"
-    assert found["decisions"] == f"{(answered['policy'] == decisions.DECIDE).sum():,}"
+    assert found["decide_broken"] == f"{100 * summary.loc[replay.DECIDE, 'broken'].value:.1f}"
+    assert found["decisions"] == f"{(answered['policy'] == replay.DECIDE).sum():,}"
     assert found["services"] == "1"
