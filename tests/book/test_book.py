@@ -274,6 +274,19 @@ def test_a_browser_without_network_shows_it_whole(served, window, page):
         assert plots >= 1
 
 
+@pytest.mark.parametrize("place", ["file", "served"])
+def test_icons_are_drawn_by_a_font(served, html, window, place):
+    """The theme can also draw them by a script of 1.5 MB, which no page loads."""
+    assert not [path for path in html.rglob("*.html") if "fontawesome.js" in path.read_text()]
+    window.goto((html / CHAPTER).as_uri() if place == "file" else served + CHAPTER, wait_until="load")
+    drawn = window.evaluate("""() => document.fonts.ready.then(() => [
+        getComputedStyle(document.querySelector("i.fa-magnifying-glass"), "::before").fontFamily,
+        [...document.fonts].filter(font => font.status === "loaded").map(font => font.family),
+    ])""")
+    assert drawn[0].strip('"') in [family.strip('"') for family in drawn[1]]
+    assert "Awesome" in drawn[0]
+
+
 _WIDTHS = (1400, 390)
 #: How much of a page lies beyond its right edge, and headings or words that are names of the code.
 _LOOK = """() => ({

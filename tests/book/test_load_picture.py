@@ -6,10 +6,12 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pytest
 
+from cassbook.advisor.freshness import of_run
 from cassbook.advisor.open_advice import open_loads
 from cassbook.book.chapters import load_picture
 from cassbook.core.paths import project_root
 from cassbook.records.run import RecordedRun
+from tests.helpers import open_runs
 
 STYLE = (project_root() / "book" / "static").glob("*.css")
 pytestmark = pytest.mark.book
@@ -108,3 +110,72 @@ def test_it_is_set_by_keyboard_and_fits_a_telephone_in_light_and_dark(opened):
     for theme in ("light", "dark"):
         opened.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
         assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.fixture
+def asked(window, tmp_path):
+    """The picture of a made run of half reads, with staleness, and of a second place."""
+    near = "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})"
+    profile = {"name": "two", "cluster": {"nodes": 6, "replication_factor": 6},
+               "distance": {"deployments": {"near": {"notation": near, "regions": ["here", "near"]}}}}  # fmt: skip
+    local = {"ONE/ONE": "LOCAL_ONE/LOCAL_ONE", "QUORUM/QUORUM": "LOCAL_QUORUM/LOCAL_QUORUM", "ONE/ALL": "QUORUM/QUORUM"}
+
+    def renamed(row):
+        read, write = local[f"{row['read_cl']}/{row['write_cl']}"].split("/")
+        return {"read_cl": read, "write_cl": write, "deployment": near}
+
+    one = RecordedRun(open_runs.write_run(tmp_path / "one", open_runs.open_cells()))
+    two = RecordedRun(open_runs.write_run(tmp_path / "two", open_runs.open_cells(changes=renamed), profile=profile))
+    html = load_picture.explorer(one, of_run("stale-three-5.0.9"), {"two data centres, 10 ms": (two, near)}).data
+    (tmp_path / "page.html").write_text(f"<!doctype html><html><meta charset=utf-8><body>{html}</body></html>")
+    errors = []
+    window.on("pageerror", lambda error: errors.append(str(error)))
+    window.goto((tmp_path / "page.html").as_uri())
+    set_knob(window, "bound", len(load_picture.BOUNDS_MS) - 1)
+    set_knob(window, "figure", "p50")
+    yield window
+    assert not errors
+
+
+def answered(page):
+    said = page.locator("#load-said").inner_text()
+    keeping, _, rest = said.partition(" Not settled")
+    out = re.findall(r"([A-Z_]+/[A-Z_]+) \(([^)]*)\)", said.partition(" Out: ")[2])
+    return set(re.findall(r"(?:below: |; )([A-Z_]+/[A-Z_]+)", keeping.partition(" Out:")[0])), dict(out), rest
+
+
+def test_settings_that_do_not_do_what_a_reader_asks_for_are_out_with_the_reason(asked):
+    assert answered(asked)[0] == {"ONE/ONE", "QUORUM/QUORUM", "ONE/ALL"}
+    set_knob(asked, "survive", 1)
+    assert answered(asked)[:2] == ({"ONE/ONE", "QUORUM/QUORUM"}, {"ONE/ALL": "survives none"})
+    set_knob(asked, "stale", "none")
+    assert answered(asked)[:2] == ({"QUORUM/QUORUM"}, {"ONE/ALL": "survives none", "ONE/ONE": "may read stale data"})
+
+
+def test_staleness_is_that_of_the_record(asked):
+    known = of_run("stale-three-5.0.9")
+    states = set()
+    for place, age_ms in enumerate(load_picture.AGES_MS):
+        set_knob(asked, "age", place)
+        fresh = known.at(1, 1, age_ms).stale
+        for limit in ("0.1", "0.01", "0.001"):
+            set_knob(asked, "stale", limit)
+            keeping, out, rest = answered(asked)
+            state = "out" if fresh.low > float(limit) else "keeps" if fresh.high <= float(limit) else "open"
+            states.add(state)
+            found = "out" if "ONE/ONE" in out else "keeps" if "ONE/ONE" in keeping else "open"
+            assert found == state, (age_ms, limit)
+            assert (state == "open") == ("ONE/ONE" in rest)
+            assert "QUORUM/QUORUM" in keeping
+        assert asked.locator('[data-says="age"]').inner_text() == f"{age_ms} ms"
+    assert len(states) > 1
+
+
+def test_another_place_has_its_own_settings_and_staleness_that_nobody_recorded(asked):
+    set_knob(asked, "where", 1)
+    assert answered(asked)[0] == {"LOCAL_ONE/LOCAL_ONE", "LOCAL_QUORUM/LOCAL_QUORUM", "QUORUM/QUORUM"}
+    set_knob(asked, "stale", "0.01")
+    keeping, out, rest = answered(asked)
+    assert keeping == {"LOCAL_QUORUM/LOCAL_QUORUM", "QUORUM/QUORUM"}
+    assert not out
+    assert "LOCAL_ONE/LOCAL_ONE" in rest

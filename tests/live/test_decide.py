@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.profile.open import OpenSection
 from cassbook.records.run import RecordedRun
 from tests.helpers.waiting import heed_ctrl_c, wait_until
 
@@ -46,6 +47,7 @@ LIMITS = [
     "5",
     "--survive",
     "0",
+    "--traces",
 ]
 
 
@@ -67,7 +69,8 @@ def command(tmp_path, *options):
 
 
 def keyspaces(session):
-    return sorted(row[0] for row in session.execute("SELECT keyspace_name FROM system_schema.keyspaces"))
+    found = session.execute("SELECT keyspace_name, replication FROM system_schema.keyspaces")
+    return sorted((row.keyspace_name, sorted(row.replication.items())) for row in found)
 
 
 def test_interrupted_and_resumed_it_decides_and_leaves_the_cluster_as_it_was(cluster, tmp_path):
@@ -103,6 +106,10 @@ def check_answer(found, said):
     assert found["live"]["segments"]["ONE/ONE"]["requests"] > 0
     assert "not probed for staleness: visits: it has no plain column" in said
     assert f"{RATE * 1.25:g} requests a second" in said
+    assert "the replication of that keyspace is not changed" in said
+    predicted = found["live"]["predicted"]["ONE/ONE"]
+    assert predicted["pairings"] > 0
+    assert 0 <= predicted["stale"] < 1
 
 
 def check_run(run):
@@ -115,7 +122,8 @@ def check_run(run):
             assert turn["other"][1] > 0
             assert turn["same"][1] > 0
     asked = run.manifest["profile"]["open"][1]
-    assert asked["rates_per_s"][0] + 2 * asked["probes_per_s"] == RATE
+    probing_per_s = OpenSection.model_validate(asked).probing_per_s
+    assert asked["rates_per_s"][0] + probing_per_s == pytest.approx(RATE, abs=0.1)
     kinds = {kind.split(":")[0] for errors in run.cells["errors"] for kind in errors.split(";") if kind}
     assert kinds <= {"read_timeout", "write_timeout", "client_timeout"}  # of a busy machine
 

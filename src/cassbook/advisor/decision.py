@@ -18,13 +18,13 @@ from cassbook.core.estimate import FEWEST, Estimate, binomial_bounds, student_ha
 from cassbook.core.proportion import Proportion, reads_to_show
 from cassbook.core.words import counted
 from cassbook.latency.capacity import EMPTY, FAILED, NOT_CARRIED, UNSENT
-from cassbook.latency.open_loads import OUTSIDE, TOO_FEW
+from cassbook.latency.open_choices import OUTSIDE, TOO_FEW
 from cassbook.latency.verdicts import FAIL, PASS, UNKNOWN, ZONE, against, is_near, share_of_error
 
 if TYPE_CHECKING:
     from cassbook.advisor.freshness import Freshness, Known
-    from cassbook.latency.in_segments import InSegments
-    from cassbook.latency.open_loads import OpenAdvice, OpenChoice
+    from cassbook.latency.in_segments import Segments
+    from cassbook.latency.open_choices import OpenAdvice, OpenChoice
 
 #: What a program gets: a setting was found, none meets the limits, or that is not known.
 FOUND, NONE, NOT_KNOWN = 0, 3, 4
@@ -76,22 +76,48 @@ class Limits:
             raise InputError(f"--after-ms: {self.after_ms:g} is no time after a write; give 0 or more")
 
 
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What message delays of traced requests say of stale reads at the limit's age.
+
+    Attributes
+    ----------
+    stale : float
+        Share of them, over all pairings.
+    pairings, requests : int
+        Of how many pairs of a traced write and a traced read of one row, and of how many traced requests.
+    """
+
+    stale: float
+    pairings: int
+    requests: int
+
+    def __str__(self) -> str:
+        """Say it, with what it rests on."""
+        share = f"{self.stale:.2g}" if self.stale else f"none of {self.pairings:,} pairings"
+        return f"message delays of {self.requests:,} traced requests predict {share}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
     """What was measured on a cluster that is running, by a setting's levels, such as QUORUM/QUORUM.
 
     Attributes
     ----------
-    segments : mapping of str to InSegments
+    segments : mapping of str to Segments
         Response times at the load.
     stale : mapping of str to sequence of (int, int)
-        Of the service's own tables: how many reads of how many missed a write of the limit's age, segment by segment.
+        Of the service's own tables: how many reads of how many missed a write of the limit's age, segment by segment;
+        where clusters were started for it, start by start.
+    predicted : mapping of str to Predicted
+        Where requests were traced.
     looks : int
         How often it was asked, at most, whether a verdict is there already: each look may err.
     """
 
-    segments: Mapping[str, InSegments] = field(default_factory=dict)
+    segments: Mapping[str, Segments] = field(default_factory=dict)
     stale: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    predicted: Mapping[str, Predicted] = field(default_factory=dict)
     looks: int = 1
 
 
@@ -111,6 +137,8 @@ class Held:
         What would decide it; empty where it is decided.
     near : bool
         Whether the figure is within `ZONE` of the limit.
+    predicted : str
+        What a prediction says where counts do not decide it; it decides nothing.
     """
 
     verdict: str
@@ -118,6 +146,7 @@ class Held:
     source: str
     lacking: str = ""
     near: bool = False
+    predicted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +160,16 @@ class Option:
     held : mapping of str to Held
         By limit.
     dead : mapping of str to Estimate
-        The figure of the response time in ms with a replica dead, by whether that is `unnoticed` or `noticed`.
+        The figure of the response time in ms with a replica dead, by whether that is `unnoticed` or `noticed`, or it
+        `hangs`; measured.
+    dead_times : mapping of str to Estimate
+        How many times as long it was then as all well in a record of ours, by the same names.
     """
 
     choice: OpenChoice
     held: Mapping[str, Held]
     dead: Mapping[str, Estimate] = field(default_factory=dict)
+    dead_times: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -160,6 +193,10 @@ class Decision:
         Chance that an interval of one limit of one setting is wrong, of 5 % for the whole screen.
     fresh_from : str
         What staleness rests on; empty where no limit asks for it.
+    prediction_off : str
+        By how much such predictions were off; empty where no prediction is shown.
+    dead_from : str
+        The record that `Option.dead_times` are from; empty where there are none.
     live : Live, optional
         What was measured on a running cluster, where the answer is of that one now.
     """
@@ -169,6 +206,8 @@ class Decision:
     options: tuple[Option, ...]
     error: float
     fresh_from: str = ""
+    prediction_off: str = ""
+    dead_from: str = ""
     live: Live | None = None
 
     @property
@@ -201,7 +240,8 @@ class Decision:
 
 def decide(
     advice: OpenAdvice, limits: Limits, known: Known | None = None,
-    dead: Mapping[str, Mapping[str, Estimate]] | None = None, live: Live | None = None,
+    dead: Mapping[str, Mapping[str, Estimate]] | None = None, live: Live | None = None, error: float | None = None,
+    recorded: tuple[str, Mapping[str, Mapping[str, Estimate]]] = ("", {}),
 ) -> Decision:  # fmt: skip
     """Hold every limit against every setting at a load.
 
@@ -216,6 +256,10 @@ def decide(
         By a setting's levels, such as QUORUM/QUORUM: as `Option.dead`.
     live : Live, optional
         What a running cluster did, which goes before `advice` and `known`.
+    error : float, optional
+        Chance that one interval is wrong; by default such that all of this load's together are with one of 5 %.
+    recorded : tuple of str and mapping, optional
+        A record of ours, and by levels `Option.dead_times`; for settings that `dead` has not.
 
     Raises
     ------
@@ -224,12 +268,10 @@ def decide(
     """
     if limits.stale is not None and advice.mix.read_share == 0:
         raise InputError(f"--stale: {advice.mix.name} reads nothing, so nothing of it is stale; leave --stale out")
-    choices = (*advice.choices, *advice.weak)
-    # Of every setting that is shown, a response time, and of the weak ones staleness where it is judged.
-    verdicts = len(choices) + (len(advice.weak) if limits.stale is not None else 0)
-    error = share_of_error(verdicts, live.looks if live and live.segments else 0)
+    if error is None:
+        error = _error([(advice, live)], limits)
     options = []
-    for choice in choices:
+    for choice in (*advice.choices, *advice.weak):
         levels = choice.setting.levels
         segments = live.segments.get(levels) if live else None
         own = live.stale.get(levels) if live and limits.stale is not None else None
@@ -237,19 +279,40 @@ def decide(
             RESPONSE: _response(choice, limits, error, advice, segments),
             SURVIVE: _survive(choice, limits),
             STALE: _stale(choice, limits, error, known, advice.replicas) if own is None
-            else _own_stale(own, limits, error),
+            else _own_stale(own, limits, error, live.predicted.get(levels) if live else None),
         }  # fmt: skip
-        options.append(Option(choice, held, (dead or {}).get(levels, {})))
+        measured = (dead or {}).get(levels, {})
+        times = {when: one for when, one in recorded[1].get(levels, {}).items() if when not in measured}
+        options.append(Option(choice, held, measured, times))
     order = (PASS, UNKNOWN, FAIL)
-    options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.choice.response_us.value))
+    options.sort(key=lambda one: (order.index(one.verdict), not one.choice.known, one.held[RESPONSE].figure.value))
     return Decision(
         advice=advice,
         limits=limits,
         options=tuple(options),
         error=error,
         fresh_from=_fresh_from(limits, known, live),
+        prediction_off=_prediction_off(options, limits, known),
+        dead_from=recorded[0] if any(option.dead_times for option in options) else "",
         live=live,
     )
+
+
+def _error(loads: Sequence[tuple[OpenAdvice, Live | None]], limits: Limits) -> float:
+    """Return the chance that one interval may be wrong, for all at these loads to be right together.
+
+    Of every setting that is shown there is a response time, and of the weak ones staleness where it is judged.
+    """
+    verdicts = sum(len(advice.choices) + len(advice.weak) * (1 if limits.stale is None else 2) for advice, _ in loads)
+    return share_of_error(verdicts, max((live.looks for _, live in loads if live and live.segments), default=0))
+
+
+def _prediction_off(options: Sequence[Option], limits: Limits, known: Known | None) -> str:
+    """Say by how much predictions like those that are shown were off where all was counted."""
+    if not any(option.held[STALE].predicted for option in options):
+        return ""
+    off = known.off(limits.after_ms or 0.0) if known is not None else None
+    return str(off) if off is not None else "how far such predictions are off with this release is not recorded"
 
 
 def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
@@ -265,14 +328,12 @@ def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
     return known.basis if known is not None else ""
 
 
-def _response(
-    choice: OpenChoice, limits: Limits, error: float, advice: OpenAdvice, segments: InSegments | None
-) -> Held:
+def _response(choice: OpenChoice, limits: Limits, error: float, advice: OpenAdvice, segments: Segments | None) -> Held:
     """Hold the response time at the load against its bound.
 
-    Over cluster starts by Student's t on logarithms; of a running cluster over segments (`InSegments.estimate`).
+    Over cluster starts by Student's t on logarithms; of a running cluster over segments (`Segments.estimate`).
     """
-    source = f"measured, {advice.name}"
+    source = f"{'measured' if advice.mix.between is None else 'between two measured mixes'}, {advice.name}"
     if not choice.known or choice.not_carried:
         return _without_figure(choice, source)
     if segments is not None:
@@ -347,7 +408,10 @@ def _stale(choice: OpenChoice, limits: Limits, error: float, known: Known | None
     if not fresh.waits:
         near = is_near(fresh.stale.value, limits.stale)
         return Held(UNKNOWN, fresh.stale, "predicted from latencies", "a measurement; this is a prediction", near)
-    return _counted(fresh, limits, error)
+    held, missed = _counted(fresh, limits, error), fresh.predicted_stale
+    if held.verdict == UNKNOWN and missed is not None and missed.n:
+        held = replace(held, predicted=str(Predicted(missed.value, fresh.pairings, 2 * missed.n)))
+    return held
 
 
 def _counted(fresh: Freshness, limits: Limits, error: float) -> Held:
@@ -370,20 +434,25 @@ def _bounds(wait: object, error: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _own_stale(own: Sequence[tuple[int, int]], limits: Limits, error: float) -> Held:
+def _own_stale(
+    own: Sequence[tuple[int, int]], limits: Limits, error: float, predicted: Predicted | None = None
+) -> Held:
     """Judge by what was counted on the service's own tables, on this cluster, at the limit's age."""
+    said = str(predicted) if predicted else ""
     limit, reads = float(limits.stale or 0.0), sum(of for _, of in own)
     if not reads:
         return Held(UNKNOWN, _NOTHING, "", "reads of its own tables at this age")
     share = Proportion.grouped([yes for yes, _ in own], [of for _, of in own], error)
     source, near = f"counted on its own tables: {share.counts}", is_near(share.value, limit)
     if np.isnan(share.low):
-        return Held(UNKNOWN, share, source, f"{FEWEST} segments at least", near)
+        return Held(UNKNOWN, share, source, f"{FEWEST} segments, or cluster starts, at least", near, said)
     verdict = against(share, limit)
     if verdict != UNKNOWN:
         return Held(verdict, share, source, near=near)
     needed = reads_to_show(limit, share.yes, error)
-    return Held(UNKNOWN, share, source, f"about {needed:,} reads at this age, of {reads:,}", near)
+    few = f"about {needed:,} reads at this age, of {reads:,}"
+    apart = f"segments or cluster starts that differ less, or more of them than {share.groups}"
+    return Held(UNKNOWN, share, source, few if needed > reads else apart, near, said)
 
 
 def _waited_for(choice: OpenChoice, replicas: int) -> tuple[int, int] | None:
@@ -402,13 +471,15 @@ def changes(
     """Return what would change the answer: limits that are one step looser or tighter, and other loads.
 
     `advices`: at other loads, with words for each; `lives`: what a running cluster did there, by the words. Kept are
-    those decisions that name another winner, or none.
+    those decisions that name another winner, or none. Other limits are held against the intervals of `decision`, which
+    hold for any limit; those at other loads share 5 % among themselves.
     """
-    limits, found = decision.limits, []
+    limits, found, there = decision.limits, [], lives or {}
+    error = _error([(advice, there.get(words)) for words, advice in advices], limits) if advices else None
     steps = {
         f"with {counted(limits.survive + 1, 'dead replica')} to survive": replace(limits, survive=limits.survive + 1),
-        f"with a bound of {limits.bound_ms / ZONE:.3g} ms": replace(limits, bound_ms=limits.bound_ms / ZONE),
-        f"with a bound of {limits.bound_ms * ZONE:.3g} ms": replace(limits, bound_ms=limits.bound_ms * ZONE),
+        f"with a bound of {_short(limits.bound_ms / ZONE)} ms": replace(limits, bound_ms=limits.bound_ms / ZONE),
+        f"with a bound of {_short(limits.bound_ms * ZONE)} ms": replace(limits, bound_ms=limits.bound_ms * ZONE),
     }
     if limits.survive:
         fewer = f"with {counted(limits.survive - 1, 'dead replica')} to survive"
@@ -416,9 +487,18 @@ def changes(
     if limits.stale is not None:
         steps |= {"where no read may be stale": replace(limits, stale=None, after_ms=None)}
     for words, other in steps.items():
-        found.append((words, decide(decision.advice, other, known, live=decision.live)))
-    found += [(words, decide(advice, limits, known, live=(lives or {}).get(words))) for words, advice in advices]
+        found.append((words, decide(decision.advice, other, known, live=decision.live, error=decision.error)))
+    found += [(words, decide(advice, limits, known, live=there.get(words), error=error)) for words, advice in advices]
     return [(words, other) for words, other in found if _name(other) != _name(decision)]
+
+
+def _short(value: float) -> str:
+    """Say a number by three digits, and in full.
+
+    >>> _short(2500.0), _short(7.5), _short(0.16667)
+    ('2500', '7.5', '0.167')
+    """
+    return f"{float(f'{value:.3g}'):.15g}"
 
 
 def _name(decision: Decision) -> str:

@@ -20,6 +20,7 @@ from cassbook.latency.histograms import merged, quantile_us
 from cassbook.latency.summaries import pure_cells
 from cassbook.records.kinds import RUN
 from cassbook.records.manifest import kind_of
+from cassbook.records.prediction_errors import weak_panels
 from cassbook.records.run import RecordedRun
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves, pbs
@@ -104,6 +105,23 @@ class Load:
         return f"{self.threads} threads of load (recorded: {others}{default})"
 
 
+@dataclass(frozen=True, slots=True)
+class Off:
+    """By how much predictions from a record's traces missed what the same record counted, as shares of all reads."""
+
+    run: str
+    median: float
+    most: float
+    panels: int  # pairs of levels under a load
+
+    def __str__(self) -> str:
+        """Say it in percentage points."""
+        return (
+            f"such predictions were off by up to {100 * self.most:.1f} percentage points (median "
+            f"{100 * self.median:.1f}) at this age, in {self.panels} panels of {self.run}"
+        )
+
+
 class Known(Protocol):
     """Whoever can answer."""
 
@@ -115,6 +133,9 @@ class Known(Protocol):
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting."""
+
+    def off(self, t_ms: float) -> Off | None:
+        """Return how far predictions from traces were off at an age; None where nobody looked."""
 
 
 def of_run(
@@ -223,6 +244,17 @@ class Probed:
         pairings = traced.pairings
         return Freshness(r, w, fresh, _rest(missed), *costs, stale, missed, pairings, waits, reads_ms, writes_ms)
 
+    def off(self, t_ms: float) -> Off | None:
+        """Hold predictions against counts in all panels of levels that need not meet; None without traces."""
+        if not self._run.has_traces:
+            return None
+        missed = []
+        for panel in weak_panels(self._run):
+            near = curves.stale_near(self._run.counted(*panel), t_ms)
+            counted = float(np.interp(t_ms, near["t_ms"], near["p"]))
+            missed.append(abs(self._run.traced(*panel).p_consistent(t_ms) - counted))
+        return Off(self._run.name, float(np.median(missed)), max(missed), len(missed)) if missed else None
+
 
 class FromLatencies:
     """Answers of a run that knows latencies only, roughly.
@@ -261,6 +293,10 @@ class FromLatencies:
             raise InputError(f"{self._run.name}: workload {self.workload} has no {operation.lower()} that was answered")
         whole = merged(counted)
         return empirical([quantile_us(whole, float(q)) / 2000 for q in _QUANTILES**self.n])
+
+    def off(self, t_ms: float) -> Off | None:
+        """Nobody has held these against counts."""
+        return None
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting; the interval is that of the simulation alone."""

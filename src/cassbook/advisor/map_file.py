@@ -13,7 +13,8 @@ import numpy as np
 
 from cassbook.core.errors import LackingError
 from cassbook.latency.capacity import AT_LEAST, FOUND, NONE
-from cassbook.latency.open_loads import Mix, OpenAdvice, OpenChoice, OpenLoads
+from cassbook.latency.open_choices import Mix, OpenAdvice, OpenChoice
+from cassbook.latency.open_loads import OpenLoads
 
 if TYPE_CHECKING:
     from cassbook.advisor.latency_map import LatencyMap

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassbook.advisor.advice import SURVIVE
 from cassbook.core.errors import InputError
-from cassbook.latency.open_loads import OpenAdvice, OpenLoads
+from cassbook.latency.open_choices import OpenAdvice
+from cassbook.latency.open_loads import OpenLoads
 from cassbook.latency.percentiles import with_tails
 from cassbook.records.results import replicas as replicas_of_run
 from cassbook.records.results import replication

@@ -29,6 +29,9 @@ _LICENCES = "Code: Apache-2.0. Text and data: CC BY 4.0."
 #: Of MathJax what pages ask for: formulas written in TeX, set in its web fonts, read out in English.
 _ASKED_FOR = ("tex-chtml.js", "input/tex/extensions", "output/chtml", "a11y", "ui", "sre/mathmaps/base.json",
               "sre/mathmaps/en.json", "sre/mathmaps/nemeth.json")  # fmt: skip
+#: Icons as pictures, 1.5 MB of script on every page: the theme's styles draw the same icons with its fonts.
+_ICONS = "fontawesome.js"
+_ICONS_ASKED_FOR = re.compile(rf"<script[^>]*/{re.escape(_ICONS)}[^>]*></script>\s*")
 _COLOURS = 128
 _PROCESSES = 2
 #: Stands in `book/status.md` where the tables go, and in a page where the project's address does.
@@ -116,6 +119,9 @@ def slim(html: Path, notebooks: Iterable[Path]) -> None:
         path.unlink()
     for path in list((html / "_static").rglob("*.map")):  # the themes' scripts and styles, for who develops them
         path.unlink()
+    (html / "_static" / "scripts" / _ICONS).unlink(missing_ok=True)
+    for page in html.rglob("*.html"):
+        page.write_text(_ICONS_ASKED_FOR.sub("", page.read_text(encoding="utf-8")), encoding="utf-8")
     mathjax = html / "_static" / "mathjax"
     kept = {mathjax / name for name in _ASKED_FOR}
     for path in list(mathjax.rglob("*")):

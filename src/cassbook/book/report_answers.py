@@ -16,9 +16,9 @@ from cassbook.advisor.open_advice import open_map
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPEN, without_open
 from cassbook.core.words import counted
-from cassbook.latency import open_loads
+from cassbook.latency import open_choices
 from cassbook.latency.capacity import AT_LEAST, NONE, SOME, Capacity, capacities
-from cassbook.latency.open_loads import OpenAdvice, OpenChoice
+from cassbook.latency.open_choices import OpenAdvice, OpenChoice
 from cassbook.shown.dead_replicas import dead_replicas, stops
 
 #: Bounds of p99 for which a rate is given, ms.
@@ -98,9 +98,9 @@ def _open_fastest(fastest: OpenChoice, chosen: OpenChoice | None, survive: int) 
         return "the same"
     if chosen is None:
         return f"{_pair(fastest)}, but {stopping}" if stopping else _pair(fastest)
-    less = 100 * (1 - 1 / open_loads.times_as_slow(fastest, chosen).value)
+    less = 100 * (1 - 1 / open_choices.times_as_slow(fastest, chosen).value)
     surely = {True: "", False: ", not significantly", None: ", in few cluster starts"}[
-        differ(open_loads.alike(fastest, chosen))
+        differ(open_choices.alike(fastest, chosen))
     ]
     return f"{_pair(fastest)}: {less:.0f} % less{surely}, but {stopping}"
 

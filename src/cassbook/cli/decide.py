@@ -16,7 +16,9 @@ from cassbook.core.errors import InputError
 if TYPE_CHECKING:
     from cassbook.advisor.decision import Decision, Limits
     from cassbook.advisor.freshness import Known
-    from cassbook.latency.open_loads import Mix, OpenAdvice, OpenLoads
+    from cassbook.latency.open_choices import Mix, OpenAdvice
+    from cassbook.latency.open_loads import OpenLoads
+    from cassbook.latency.under_trouble import ByTrouble
     from cassbook.profile.open import Figure
     from cassbook.profile.profile import Profile
     from cassbook.records.run import RecordedRun
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 BY_HAND = "by-hand"
 #: Behind the name of a run, in the folder beside it, where replicas were struck.
 _STRUCK = "-faults"
+#: Replicas of what our record of the load has under trouble.
+_OF_OURS = 3
 
 
 @click.command()
@@ -33,7 +37,8 @@ _STRUCK = "-faults"
 @click.option("--rate", "rate_per_s", type=float, metavar="R", help="Load in requests per second.")
 @click.option("--of-capacity", type=float, metavar="S", help="With --run: load as a share of what the weakest setting "
               "carries.")  # fmt: skip
-@click.option("--reads", type=float, help="With --run: share of reads, 0 to 1; or a workload.")
+@click.option("--reads", type=float, help="With --run: share of reads, 0 to 1, that was measured or "
+              "lies between two that were; or a workload.")  # fmt: skip
 @click.option("--workload", metavar="NAME", help="Workload, at its own mix. Default: the profile's only one.")
 @click.option("--bound-ms", type=float, required=True, help="Longest response time to keep, in ms.")
 @by_option("Figure of the response time that has to keep it.", default="p99")
@@ -51,6 +56,8 @@ _STRUCK = "-faults"
               "on clusters started here; by-hand asks you to stop a node of --hosts and to start it.")  # fmt: skip
 @click.option("--present", metavar="LEVELS", help="With --faults: the setting that the service has now, such as "
               "QUORUM/ONE, is struck too.")  # fmt: skip
+@click.option("--traces", is_flag=True, help="With --hosts and --stale: have the cluster trace some requests of the "
+              "probe, for a prediction next to what it counts. Clusters started here do.")  # fmt: skip
 @output_option("HTML page to write too: this answer first, then what was measured.")
 @click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
 @format_option("text", "json")
@@ -59,7 +66,7 @@ def decide(
     name: str | None, profile: str | None, rate_per_s: float | None, of_capacity: float | None, reads: float | None,
     workload: str | None, bound_ms: float, by: Figure, survive: int, stale: float | None, after_ms: float | None,
     fresh_run: str | None, minutes: float, engine: str | None, folder: Path | None, resume: bool,
-    faults: str, present: str | None, output: Path | None, force: bool, form: str, **existing: Any,
+    faults: str, present: str | None, traces: bool, output: Path | None, force: bool, form: str, **existing: Any,
 ) -> None:  # fmt: skip
     """Decide which setting a service should use, by its load and its limits, with the evidence.
 
@@ -84,11 +91,13 @@ def decide(
         raise InputError(
             "--hosts and its options, --engine, --folder, --resume, --faults and --present: go with --profile"
         )
+    if traces and not (existing["hosts"] and stale is not None):
+        raise InputError("--traces: goes with --hosts, --stale and --after-ms; clusters started here trace anyway")
     if faults == BY_HAND and not (existing["hosts"] and sys.stdin.isatty()):
         raise InputError("--faults by-hand: needs --hosts, and a terminal at which somebody answers")
     question = Question(rate_per_s, of_capacity, reads, workload, by, limits, fresh_run)
     if profile is not None:
-        measuring = Measuring(profile, minutes, engine, folder, resume, present)
+        measuring = Measuring(profile, minutes, engine, folder, resume, present, traces, faults != "none")
         measured, workload = measuring.measured(question, existing)
         name, question = str(measured), replace(question, workload=workload)
         if faults != "none":
@@ -120,14 +129,16 @@ class Question:
             raise InputError("--reads: the mix is a part of the workload; leave it out")
         run, limits = open_run(name), self.limits
         loads = open_loads(run, self.by)
-        mix = loads.mix(self.reads, self.workload)
+        mix = loads.mix(self.reads, self.workload, between=True)
         asked: dict[str, Any] = {"of_capacity": self.of_capacity, "rate_per_s": self.rate_per_s}
         advice = loads.advise(mix, **asked, bound_ms=limits.bound_ms, survive=limits.survive)
         known = _known(str(run.manifest.get("engine", "")), self.fresh_run, limits)
         struck = run.folder.with_name(f"{run.folder.name}{_STRUCK}")
         statistics = open_run(struck).statistics if _is_complete(struck) else run.statistics
         dead = dead_replica(statistics, mix, advice.rates_per_s, self.by)
-        found = decisions.decide(advice, limits, known, dead, live_of(run, mix, self.rate_per_s, limits.after_ms))
+        live = live_of(run, mix, self.rate_per_s, limits.after_ms)
+        recorded = _recorded_trouble(run, mix, self.by)
+        found = decisions.decide(advice, limits, known, dead, live, recorded=recorded)
         others = _others(loads, mix, advice, limits)
         lives = {words: live_of(run, other.mix, other.rate_per_s, limits.after_ms) for words, other in others}
         return Answered(run, loads, mix, found, decisions.changes(others, found, known, lives))
@@ -154,6 +165,8 @@ class Measuring:
     folder: Path | None
     resume: bool
     present: str | None
+    traces: bool
+    faults: bool
 
     def measured(self, question: Question, existing: dict[str, Any]) -> tuple[Path, str]:
         """Measure the workload, or what is left of it; return the run folder and the workload."""
@@ -167,10 +180,14 @@ class Measuring:
         workload = decision_profile.workload_of(given, question.workload, reads=limits.stale is not None)
         if self.present is not None:
             setting(self.present, given.cluster.replication_factor)
+        if self.faults and given.distance is not None:
+            raise InputError("--faults: not with distance, where no node is struck; leave it out")
         wanted = decision_profile.profile_for(
             given, workload=workload, rate_per_s=question.rate_per_s or 0.0, by=question.by, bound_ms=limits.bound_ms,
-            minutes=self.minutes, after_ms=limits.after_ms, ours=hosts is None,
+            minutes=self.minutes, after_ms=limits.after_ms, survive=limits.survive, ours=hosts is None,
+            traces=hosts is None or self.traces, data_centres=1 + len(hosts.other_centres if hosts else ()),
         )  # fmt: skip
+        decision_profile.check_limits(wanted.replicas, limits.survive, limits.stale is not None)
         there, allowed_mb = None, None
         if hosts is not None:
             wanted, there = look(hosts, wanted, log, lambda version: False)
@@ -265,6 +282,20 @@ def _known(engine: str, name: str | None, limits: Limits) -> Known | None:
     if name is None and manifest.find(ours) is None:
         return None
     return of_run(name or ours)
+
+
+def _recorded_trouble(run: RecordedRun, mix: Mix, by: Figure) -> tuple[str, ByTrouble]:
+    """Return what our record of the release says of a dead replica, of three in one data centre; '' without one."""
+    from cassbook.ingest.folder import open_run
+    from cassbook.latency.under_trouble import times_all_well
+    from cassbook.records import manifest
+    from cassbook.records.results import replicas
+
+    ours = f"load-{run.manifest.get('engine', '')}"
+    own = run.name == ours and mix.between is None  # which has its own cells under trouble
+    if replicas(run) != _OF_OURS or by == "p99.9" or own or manifest.find(ours) is None:
+        return "", {}
+    return ours, times_all_well(open_run(ours).statistics, mix.read_share, by)
 
 
 def _others(loads: OpenLoads, mix: Mix, advice: OpenAdvice, limits: Limits) -> list[tuple[str, OpenAdvice]]:

@@ -34,6 +34,12 @@ _OPTIONS = (
         "come from CASSBOOK_USERNAME and CASSBOOK_PASSWORD.",
     ),
     click.option("--dc", help="With --hosts: data centre to measure. Default: the only one."),
+    click.option(
+        "--other-dc",
+        multiple=True,
+        metavar="NAME",
+        help="With --hosts: data centre that holds as many replicas too, for levels that wait for it. May be repeated.",
+    ),
     click.option("--keyspace", help="With --hosts: keyspace to make and drop; must not exist. Default: cassbook."),
     click.option(
         "--read-existing",
@@ -113,7 +119,8 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     access = Access.from_environment(tls, port)
     keyspace, read = _read_existing(options)
     keyspace = keyspace or options["keyspace"] or "cassbook"
-    return Hosts(points, options["dc"], access, keyspace, options["keep_keyspace"], read)
+    others = tuple(dict.fromkeys(options["other_dc"]))
+    return Hosts(points, options["dc"], access, keyspace, options["keep_keyspace"], read, others)
 
 
 def _read_existing(options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
@@ -126,7 +133,7 @@ def _read_existing(options: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     named = [table_name(text) for text in options["read_existing"]]
     if not named:
         return "", ()
-    for name in ("keyspace", "keep_keyspace", "at_most_mb", "find_capacity"):
+    for name in ("keyspace", "keep_keyspace", "at_most_mb", "find_capacity", "other_dc"):
         if options[name]:
             raise InputError(f"--{name.replace('_', '-')}: not with --read-existing, which makes and writes nothing")
     keyspaces = sorted({keyspace for keyspace, _ in named})
@@ -253,14 +260,17 @@ def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list
     ]
     if cluster.silent:
         lines.append(f"no answer from {', '.join(cluster.silent)}: requests that need them will fail, and be counted")
+    elsewhere = cluster.asked.other_centres
     end = "kept at the end" if cluster.asked.keep_keyspace else "dropped at the end"
     if cluster.read:
         tables = ", ".join(cluster.read)
         return [*lines, f"keyspace {cluster.keyspace}: {tables} {'is' if len(cluster.read) == 1 else 'are'} read, at "
                         "ONE to ALL as the settings say; nothing is made, written or dropped"]  # fmt: skip
+    replicas = counted(profile.cluster.replication_factor, "replica")
+    if elsewhere:
+        replicas += f" in each of {', '.join((cluster.data_centre, *elsewhere))}"
     lines += [
-        f"keyspace {cluster.keyspace}: made for this run, {counted(profile.cluster.replication_factor, 'replica')}, "
-        f"{end}; {_untouched(len(cluster.others))}",
+        f"keyspace {cluster.keyspace}: made for this run, {replicas}, {end}; {_untouched(len(cluster.others))}",
         f"writes, over all replicas: tables {amount.table_mb:.0f} MB, "
         f"updates about {amount.updates_mb:.0f} MB{_by(amount)}",
     ]

@@ -79,6 +79,12 @@ class Deployment:
         """How many regions there are."""
         return 1 + max(host.region for host in self.hosts)
 
+    @property
+    def by_region(self) -> tuple[int, ...]:
+        """How many nodes there are in each region that has some, in order."""
+        counts = Counter(host.region for host in self.replicas)
+        return tuple(counts[region] for region in sorted(counts))
+
     def __str__(self) -> str:
         """The canonical form: regions in curly brackets; in one of several hosts, zones in square ones."""
         return _written(self)

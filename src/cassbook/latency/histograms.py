@@ -124,6 +124,24 @@ def histogram(latency_us: ArrayLike, digits: int = DIGITS) -> HdrHistogram:
     return counter.histogram()
 
 
+def counts_of(of: HdrHistogram) -> NDArray[np.int64]:
+    """Return how many latencies each counter has."""
+    return _counts(of).copy()
+
+
+def values_us(of: HdrHistogram) -> Floats:
+    """Return the highest latency in microseconds that each counter stands for."""
+    return _highest_us(np.arange(of.counts_len), of)
+
+
+def _highest_us(places: NDArray[np.int64], of: HdrHistogram) -> Floats:
+    half, magnitude = of.sub_bucket_half_count, of.sub_bucket_half_count_magnitude
+    bucket = (places >> magnitude) - 1
+    sub_bucket = (places & (half - 1)) + np.where(bucket < 0, 0, half)
+    shift = np.maximum(bucket, 0) + of.unit_magnitude
+    return np.asarray(((sub_bucket + 1) << shift) - 1, dtype=float)
+
+
 def _counts(of: HdrHistogram) -> NDArray[np.int64]:
     """The counters themselves, as an array that can be written to."""
     return np.ctypeslib.as_array(of.counts).view(np.int64)
@@ -190,12 +208,7 @@ def quantiles_us(of: HdrHistogram, shares: ArrayLike) -> Floats:
     if total == 0:
         return np.full(wanted.shape, np.nan)
     targets = np.maximum(np.floor(100 * wanted * total / 100 + 0.5), 1)
-    places = np.searchsorted(_counts(of).cumsum(), targets.astype(np.int64))
-    half, magnitude = of.sub_bucket_half_count, of.sub_bucket_half_count_magnitude
-    bucket = (places >> magnitude) - 1
-    sub_bucket = (places & (half - 1)) + np.where(bucket < 0, 0, half)
-    shift = np.maximum(bucket, 0) + of.unit_magnitude
-    return np.asarray(((sub_bucket + 1) << shift) - 1, dtype=float)
+    return _highest_us(np.searchsorted(_counts(of).cumsum(), targets.astype(np.int64)), of)
 
 
 def write_log(path: Path, histograms: Mapping[str, Interval]) -> None:

@@ -7,55 +7,76 @@ in as many batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
 
 from cassbook.core.estimate import ERROR, FEWEST, Estimate
 from cassbook.core.proportion import Proportion
 from cassbook.core.types import Floats
-from cassbook.latency import percentiles
+from cassbook.latency import percentiles, verdicts
+from cassbook.latency.histograms import counts_of, values_us
 
 _BATCHES = 20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InSegments:
-    """Response times of one setting at one rate.
+class Segments(ABC):
+    """Response times of one setting at one rate, in ms, segment by segment; infinite where a request failed."""
 
-    Attributes
-    ----------
-    segments_ms : tuple of ndarray
-        Of each segment, in order, the response time of each request that was due in it; infinite where it failed.
-    """
+    @property
+    @abstractmethod
+    def sizes(self) -> NDArray[np.int64]:
+        """How many requests were due in each segment."""
 
-    segments_ms: tuple[Floats, ...]
+    @property
+    @abstractmethod
+    def failed(self) -> int:
+        """How many requests of all segments failed."""
 
-    @classmethod
-    def of_samples(cls, samples: pd.DataFrame) -> InSegments:
-        """Take them from a cell's samples, columns `schema.SAMPLES`; those of phase steady count."""
-        response_ms = _response_ms(samples)
-        of_segment = response_ms.groupby(samples["slice"].loc[response_ms.index].astype("int64"))
-        return cls(tuple(group.to_numpy(dtype=float) for _, group in of_segment))
+    @abstractmethod
+    def taken(self, places: Sequence[int]) -> Segments:
+        """Return the segments at some places, each as often as it is named."""
 
-    @classmethod
-    def of_tables(cls, tables: Sequence[pa.Table]) -> InSegments:
-        """Take them from the samples of each segment."""
-        columns = ["phase", "outcome", "latency_us", "started_s", "intended_s"]
-        return cls(tuple(_response_ms(table.select(columns).to_pandas()).to_numpy(dtype=float) for table in tables))
+    @abstractmethod
+    def at(self, quantile: float) -> float:
+        """Return the value that so large a part of all requests does not exceed."""
+
+    @abstractmethod
+    def above(self, value_ms: float) -> NDArray[np.int64]:
+        """How many requests of each segment took longer."""
+
+    @abstractmethod
+    def sums_ms(self) -> Floats:
+        """Sum of the response times of each segment."""
+
+    @property
+    def count(self) -> int:
+        """How many segments there are."""
+        return len(self.sizes)
 
     @property
     def requests(self) -> int:
-        """How many there are in all segments."""
-        return sum(map(len, self.segments_ms))
+        """How many requests there are in all segments."""
+        return int(self.sizes.sum())
 
-    @property
-    def failed(self) -> int:
-        """How many of them failed."""
-        return sum(int(np.isinf(segment).sum()) for segment in self.segments_ms)
+    def first(self, count: int) -> Segments:
+        """Return the first so many segments."""
+        return self.taken(range(count))
+
+    def drawn(self, count: int, together: int, rng: np.random.Generator) -> Segments:
+        """Draw so many segments again, in runs of so many `together` as they came, from the start where one ends."""
+        return self.taken(drawn_places(self.count, count, together, rng))
+
+    def breaks_down(self, by: str, bound_ms: float) -> bool:
+        """Whether so many requests fail, or take so much longer than the bound, that there is nothing to decide."""
+        failed = self.failed >= verdicts.MOST_FAILED * self.requests
+        return failed or self.estimate(by).value > verdicts.MOST_BOUNDS * bound_ms
 
     def estimate(self, by: str, error: float = ERROR) -> Estimate:
         """Return a figure in ms; `n` is the number of segments.
@@ -75,17 +96,118 @@ class InSegments:
         ValueError
             Without any request.
         """
-        batches = [batch for batch in _batches(self.segments_ms) if len(batch)]
+        sizes = _batched(self.sizes)
+        kept = sizes > 0
         if by == "mean":
-            figure = Estimate.mean([float(batch.mean()) for batch in batches], error).at_least(0.0)
-            return Estimate(figure.value, figure.low, figure.high, len(self.segments_ms))
-        ordered = np.sort(np.concatenate(batches))
-        value = _at(ordered, percentiles.SHARES[by])
-        share = Proportion.grouped([int((batch > value).sum()) for batch in batches], map(len, batches), error)
-        if len(batches) < FEWEST or np.isnan(share.low):
-            return Estimate(value, float("nan"), float("nan"), len(self.segments_ms))
-        low, high = (_at(ordered, 1 - bound) for bound in (share.high, share.low))
-        return Estimate(value, min(low, value), max(high, value), len(self.segments_ms))
+            means = _batched(self.sums_ms())[kept] / sizes[kept]
+            figure = Estimate.mean(means, error).at_least(0.0)
+            return Estimate(figure.value, figure.low, figure.high, self.count)
+        value = self.at(percentiles.SHARES[by])
+        share = Proportion.grouped(_batched(self.above(value))[kept], sizes[kept], error)
+        if kept.sum() < FEWEST or np.isnan(share.low):
+            return Estimate(value, float("nan"), float("nan"), self.count)
+        low, high = (self.at(1 - bound) for bound in (share.high, share.low))
+        return Estimate(value, min(low, value), max(high, value), self.count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InSegments(Segments):
+    """Every single request.
+
+    Attributes
+    ----------
+    segments_ms : tuple of ndarray
+        Of each segment, in order, the response time of each request that was due in it.
+    """
+
+    segments_ms: tuple[Floats, ...]
+
+    @classmethod
+    def of_samples(cls, samples: pd.DataFrame) -> InSegments:
+        """Take them from a cell's samples, columns `schema.SAMPLES`; those of phase steady count."""
+        response_ms = _response_ms(samples)
+        of_segment = response_ms.groupby(samples["slice"].loc[response_ms.index].astype("int64"))
+        return cls(tuple(group.to_numpy(dtype=float) for _, group in of_segment))
+
+    @classmethod
+    def of_tables(cls, tables: Sequence[pa.Table]) -> InSegments:
+        """Take them from the samples of each segment."""
+        columns = ["phase", "outcome", "latency_us", "started_s", "intended_s"]
+        return cls(tuple(_response_ms(table.select(columns).to_pandas()).to_numpy(dtype=float) for table in tables))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.array([len(segment) for segment in self.segments_ms], dtype=np.int64)
+
+    @property
+    def failed(self) -> int:
+        return sum(int(np.isinf(segment).sum()) for segment in self.segments_ms)
+
+    def taken(self, places: Sequence[int]) -> InSegments:
+        return InSegments(tuple(self.segments_ms[place] for place in places))
+
+    def at(self, quantile: float) -> float:
+        ordered = np.sort(np.concatenate(self.segments_ms)) if self.segments_ms else np.empty(0)
+        if not len(ordered):
+            raise ValueError("no request in any segment")
+        return float(ordered[_place(quantile, len(ordered))])
+
+    def above(self, value_ms: float) -> NDArray[np.int64]:
+        return np.array([(segment > value_ms).sum() for segment in self.segments_ms], dtype=np.int64)
+
+    def sums_ms(self) -> Floats:
+        return np.array([segment.sum() for segment in self.segments_ms], dtype=float)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedSegments(Segments):
+    """Histograms of each segment: a hundredth of the memory and of the time.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (segments, values)
+    values_ms : ndarray, shape (values,)
+        Ascending; the last is infinite.
+    """
+
+    counts: NDArray[np.int64]
+    values_ms: Floats
+
+    @classmethod
+    def of_histograms(cls, counted: Sequence[HdrHistogram], failed: Sequence[int]) -> CountedSegments:
+        """Take them from a histogram of each segment, in microseconds, and how many requests failed in it."""
+        counts = np.array([np.append(counts_of(one), lost) for one, lost in zip(counted, failed, strict=True)])
+        return cls(counts, np.append(values_us(counted[0]) / 1e3, np.inf))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def failed(self) -> int:
+        return int(self.counts[:, -1].sum())
+
+    def taken(self, places: Sequence[int]) -> CountedSegments:
+        return CountedSegments(self.counts[list(places)], self.values_ms)
+
+    def at(self, quantile: float) -> float:
+        upto = self.counts.sum(axis=0).cumsum()
+        if not upto[-1]:
+            raise ValueError("no request in any segment")
+        return float(self.values_ms[np.searchsorted(upto, _place(quantile, int(upto[-1])) + 1)])
+
+    def above(self, value_ms: float) -> NDArray[np.int64]:
+        return np.asarray(self.counts[:, self.values_ms > value_ms].sum(axis=1))
+
+    def sums_ms(self) -> Floats:
+        filled = self.counts > 0
+        return np.where(filled, self.counts * np.where(filled, self.values_ms, 0.0), 0.0).sum(axis=1)
+
+
+def drawn_places(n: int, count: int, together: int, rng: np.random.Generator) -> list[int]:
+    """Draw `count` of `n` places in runs of so many `together`, from the start again where one passes the end."""
+    starts = rng.integers(n, size=-(-count // together))
+    return [(int(start) + step) % n for start in starts for step in range(together)][:count]
 
 
 def _response_ms(samples: pd.DataFrame) -> pd.Series:
@@ -95,13 +217,12 @@ def _response_ms(samples: pd.DataFrame) -> pd.Series:
     return (steady["latency_us"] / 1e3 + late_ms).where(steady["outcome"] == "ok", np.inf)
 
 
-def _batches(segments: Sequence[Floats]) -> Iterable[Floats]:
-    """Put segments that follow one another together, so that there are no more than `_BATCHES`."""
-    for places in np.array_split(np.arange(len(segments)), min(_BATCHES, len(segments)) or 1):
-        yield np.concatenate([segments[place] for place in places]) if len(places) else np.empty(0)
+def _batched(of_segments: NDArray[np.int64] | Floats) -> Floats:
+    """Add up what is of segments that follow one another, so that there are no more than `_BATCHES` sums."""
+    parts: Iterator[Floats] = iter(np.array_split(of_segments, min(_BATCHES, len(of_segments)) or 1))
+    return np.array([part.sum() for part in parts], dtype=float)
 
 
-def _at(ordered: Floats, quantile: float) -> float:
-    """Return the value that so large a part of the ordered ones does not exceed."""
-    place = int(np.ceil(min(max(quantile, 0.0), 1.0) * len(ordered))) - 1
-    return float(ordered[max(place, 0)])
+def _place(quantile: float, count: int) -> int:
+    """Place, among so many in order, of the value that so large a part does not exceed."""
+    return max(int(np.ceil(min(max(quantile, 0.0), 1.0) * count)) - 1, 0)

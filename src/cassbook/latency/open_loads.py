@@ -8,291 +8,27 @@ within a bound is `capacity.capacities` of the same cells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import Replicas, Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError, LackingError
-from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CLIENT_MARKS, OPEN
-from cassbook.latency import capacity, uncertainty
+from cassbook.latency import capacity
 from cassbook.latency.capacity import CLIENT, EMPTY, FAILED, NOT_CARRIED, UNSENT, Capacity, Rung
+from cassbook.latency.open_choices import OUTSIDE, TOO_FEW, InBlock, Mix, OpenAdvice, OpenChoice, blended, common
 from cassbook.latency.results import Replication, replicas_at
 
-#: What a setting does at the load: keep the bound, break it, or not carry the load; or that is not known.
-KEEPS, BREAKS, NOT_KNOWN, CARRIES_LESS = "keeps", "breaks", "not known", "does not carry"
-#: Why a block has no figure, besides why a rung keeps no bound: it was not measured there, or too little.
-OUTSIDE, TOO_FEW = "not measured", "too few operations"
 #: Two rates of which one was computed from a share are the same if they differ by no more than this part.
 _SAME = 1e-6
 #: Without a bound `client` stands for one of the others.
 _WITHOUT_FIGURE = (NOT_CARRIED, UNSENT, FAILED, EMPTY, CLIENT)
 _REPLICAS = 3
-_NOTHING = Estimate(np.nan, np.nan, np.nan, 0)
 #: What to add to a profile for an answer by rate.
 SECTION = "open: {read_shares: [0.5], load_shares: [0.2, 0.4, 0.6, 0.8]}"
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """What is read and written: YCSB's table at a share of reads, or a workload at its own."""
-
-    read_share: float
-    workload: str = ""  #: empty for reads and updates of YCSB's table
-
-    @property
-    def name(self) -> str:
-        """The workload, or the share of reads."""
-        return f"workload {self.workload}" if self.workload else f"{self.read_share:.0%} reads"
-
-
-@dataclass(frozen=True, slots=True)
-class InBlock:
-    """One setting at the load, in one block.
-
-    Attributes
-    ----------
-    rate_per_s : float
-        The load there.
-    load_share : float
-        That rate as a share of what the weakest setting carries there; NaN where that is not known.
-    response_us : float
-        The figure of the response time; NaN where it is not known.
-    lacking : str
-        Why it is not known: `not measured`, `not carried`, `too few operations`, or as in `capacity.Rung`.
-    carried_per_s : float
-        What the setting carries there; NaN where that was not looked for.
-    marks : frozenset of str
-        Of the cells that the figure rests on.
-    """
-
-    rate_per_s: float
-    load_share: float
-    response_us: float
-    lacking: str
-    carried_per_s: float
-    marks: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenChoice:
-    """One setting at one load.
-
-    Attributes
-    ----------
-    setting : Setting
-    survives : tuple of int
-        How many dead replicas its (reads, writes) survive.
-    strong : bool
-        Whether each read sees the latest write; without that it may return stale data.
-    blocks : tuple of InBlock
-        In order of the run's blocks.
-    measured_per_s : tuple of float
-        The lowest and the highest rate at which it has a figure in all blocks; NaN where there is none.
-    bound_ms : float, optional
-        The longest response time to keep.
-    capacity : Capacity, optional
-        The rate at which it breaks the bound; None without a bound, or where no cell has enough operations.
-    ended_by : str
-        `client` where the curve ends because the client could do no more; with a bound, before it is broken.
-    """
-
-    setting: Setting
-    survives: tuple[int, int]
-    strong: bool
-    blocks: tuple[InBlock, ...]
-    measured_per_s: tuple[float, float]
-    bound_ms: float | None = None
-    capacity: Capacity | None = None
-    ended_by: str = ""
-
-    @property
-    def by_block_us(self) -> tuple[float, ...]:
-        """The figure in each block; NaN where it is not known."""
-        return tuple(block.response_us for block in self.blocks)
-
-    @property
-    def response_us(self) -> Estimate:
-        """The figure over blocks; NaN where some block lacks it. Without an interval for fewer than three blocks."""
-        return Estimate.positive(self.by_block_us) if self.known else _NOTHING
-
-    @property
-    def known(self) -> bool:
-        """Whether every block has the figure."""
-        return bool(np.isfinite(self.by_block_us).all())
-
-    @property
-    def lacking(self) -> tuple[str, ...]:
-        """Why blocks have no figure, each reason once."""
-        return tuple(sorted({block.lacking for block in self.blocks} - {""}))
-
-    @property
-    def not_carried(self) -> int:
-        """In how many blocks it does not carry the load."""
-        return sum(block.lacking == NOT_CARRIED for block in self.blocks)
-
-    @property
-    def carried_per_s(self) -> Estimate:
-        """What it carries, over the blocks that looked for it."""
-        known = [block.carried_per_s for block in self.blocks if np.isfinite(block.carried_per_s)]
-        return Estimate.positive(known) if known else _NOTHING
-
-    @property
-    def own_shares(self) -> tuple[float, ...]:
-        """The load as a share of what the setting itself carries, in each block; NaN where that is not known."""
-        return tuple(block.rate_per_s / block.carried_per_s for block in self.blocks)
-
-    @property
-    def own_share(self) -> Estimate:
-        """The load as a share of what the setting itself carries, over the blocks that know it."""
-        known = [share for share in self.own_shares if np.isfinite(share)]
-        return Estimate.positive(known) if known else _NOTHING
-
-    @property
-    def headroom(self) -> Estimate:
-        """The rate at which it breaks the bound over that of the load, taken within blocks; NaN where it is not known.
-
-        Without an interval where the rate is only known from below (`capacity.verdict`).
-        """
-        if self.capacity is None or len(self.capacity.by_block) != len(self.blocks):
-            return _NOTHING
-        asked = np.array([block.rate_per_s for block in self.blocks])
-        by_block, tops = np.array(self.capacity.by_block), np.array(self.capacity.top_by_block)
-        return capacity.over_blocks(by_block / asked, tops / asked, self.capacity.verdict)
-
-    @property
-    def over_bound(self) -> int:
-        """In how many blocks the figure is above the bound."""
-        return 0 if self.bound_ms is None else sum(figure > self.bound_ms * 1e3 for figure in self.by_block_us)
-
-    @property
-    def marks(self) -> frozenset[str]:
-        """Marks of the cells that the figure rests on."""
-        return frozenset().union(*(block.marks for block in self.blocks))
-
-    @property
-    def survives_both(self) -> int:
-        """Dead replicas that reads and writes survive both."""
-        return min(self.survives)
-
-    @property
-    def within(self) -> bool:
-        """Whether the figure itself is within the bound, wherever its interval reaches; without a bound it is."""
-        return self.known and (self.bound_ms is None or self.response_us.value <= self.bound_ms * 1e3)
-
-    @property
-    def verdict(self) -> str:
-        """What it does at the load; with a bound `keeps`, `breaks` or `not known`.
-
-        By the whole interval at 95 %; without an interval, as of fewer than three blocks, by the figure alone.
-        """
-        if self.not_carried:
-            return CARRIES_LESS if self.not_carried == len(self.blocks) else NOT_KNOWN
-        if any(block.lacking in {UNSENT, FAILED, EMPTY} for block in self.blocks):
-            return BREAKS if all(block.lacking in {UNSENT, FAILED, EMPTY} for block in self.blocks) else NOT_KNOWN
-        if not self.known:
-            return NOT_KNOWN
-        if self.bound_ms is None:
-            return ""
-        figure, bound_us = self.response_us, self.bound_ms * 1e3
-        low, high = (figure.value, figure.value) if np.isnan(figure.low) else (figure.low, figure.high)
-        if high > bound_us:
-            slowed = self.ended_by == CLIENT and bool(self.marks & CLIENT_MARKS)
-            return BREAKS if low > bound_us and not slowed else NOT_KNOWN
-        return NOT_KNOWN if self.headroom.value < 1 else KEEPS  # where a lower rate breaks it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenAdvice:
-    """What a run says of one load under open arrivals.
-
-    Attributes
-    ----------
-    name : str
-        Of the run.
-    mix : Mix
-    of_capacity, rate_per_s : float, optional
-        What was asked for: a share of what the weakest setting carries in each block, or a rate.
-    by : str
-        The figure of the response time: the mean or a percentile.
-    bound_ms : float, optional
-    survive : int
-        Dead replicas that a recommended setting has to survive.
-    replicas : int
-    choices : tuple of OpenChoice
-        Strong settings, the fastest first, those without a figure last.
-    weak : tuple of OpenChoice
-        Settings that may return stale data, in the same order.
-    load_shares : tuple of float
-        The load as a share of what the weakest setting carries, in each block; NaN where that is not known.
-    rates_per_s : tuple of float
-        The load as a rate, in each block.
-    arrivals : str
-        poisson, even, or both.
-    """
-
-    name: str
-    mix: Mix
-    of_capacity: float | None
-    rate_per_s: float | None
-    by: str
-    bound_ms: float | None
-    survive: int
-    replicas: int
-    choices: tuple[OpenChoice, ...]
-    weak: tuple[OpenChoice, ...]
-    load_shares: tuple[float, ...]
-    rates_per_s: tuple[float, ...]
-    arrivals: str
-
-    @property
-    def cluster_starts(self) -> int:
-        """How many blocks the answer rests on."""
-        return len(self.rates_per_s)
-
-    @property
-    def surviving(self) -> tuple[OpenChoice, ...]:
-        """Strong settings that survive as many dead replicas as asked for, the fastest first."""
-        return tuple(choice for choice in self.choices if choice.survives_both >= self.survive)
-
-    @property
-    def recommended(self) -> OpenChoice | None:
-        """The fastest strong setting that survives enough and keeps the bound with its whole interval.
-
-        Where it has no interval, for there are fewer than three blocks, the figure decides. None where none does.
-        """
-        wanted = KEEPS if self.bound_ms is not None else ""
-        return next((choice for choice in self.surviving if choice.known and choice.verdict == wanted), None)
-
-    @property
-    def perhaps(self) -> OpenChoice | None:
-        """Where none is recommended: the fastest that survives enough and is within the bound by its figure alone."""
-        return None if self.recommended else next((choice for choice in self.surviving if choice.within), None)
-
-    @property
-    def fastest(self) -> OpenChoice | None:
-        """The strong setting of the shortest response time, whatever it survives."""
-        return next((choice for choice in self.choices if choice.known), None)
-
-    @property
-    def marks(self) -> dict[str, list[str]]:
-        """Settings whose cells carry a mark, by mark."""
-        shown = (*self.choices, *self.weak)
-        found = sorted({mark for choice in shown for mark in choice.marks})
-        return {mark: [choice.setting.name for choice in shown if mark in choice.marks] for mark in found}
-
-
-def alike(first: OpenChoice, second: OpenChoice) -> float:
-    """Return the p-value of two settings being equally fast: Student's t of log ratios paired by block; or NaN."""
-    return uncertainty.paired_p(np.diff(np.log([first.by_block_us, second.by_block_us]), axis=0)[0])
-
-
-def times_as_slow(first: OpenChoice, second: OpenChoice) -> Estimate:
-    """Return the figure of the second setting over that of the first, taken within blocks, then over them."""
-    return Estimate.ratio(np.array(second.by_block_us) / np.array(first.by_block_us))
 
 
 class OpenLoads:
@@ -345,8 +81,10 @@ class OpenLoads:
         pairs = self._cells[["workload", "read_share"]].drop_duplicates().sort_values(["workload", "read_share"])
         return tuple(Mix(float(share), str(workload)) for workload, share in pairs.itertuples(index=False))
 
-    def mix(self, read_share: float | None = None, workload: str | None = None) -> Mix:
+    def mix(self, read_share: float | None = None, workload: str | None = None, between: bool = False) -> Mix:
         """Find a mix by its share of reads, or a workload by its name.
+
+        `between`: also a share that lies between two that were measured.
 
         Raises
         ------
@@ -360,6 +98,10 @@ class OpenLoads:
         for one in self.mixes:
             if one.workload == (workload or "") and (workload or abs(one.read_share - (read_share or 0)) < _SAME):
                 return one
+        shares = [one.read_share for one in self.mixes if not one.workload]
+        if between and not workload and read_share is not None and min(shares, default=1) < read_share < max(shares):
+            below = max(share for share in shares if share < read_share)
+            return Mix(read_share, "", (below, min(share for share in shares if share > read_share)))
         asked = f"workload: {workload!r}" if workload else f"reads: {read_share:g}"
         raise LackingError(f"{asked} was not measured at rates; {self.name} has: {there}")
 
@@ -372,10 +114,14 @@ class OpenLoads:
 
     def shares(self, mix: Mix) -> tuple[float, ...]:
         """Shares of what the weakest setting carries at which a mix was measured, ascending."""
+        if mix.between is not None:
+            return tuple(sorted(set.intersection(*(set(self.shares(one)) for one in mix.measured))))
         return tuple(float(share) for share in np.unique(self._of(mix)["load_share"].dropna()))
 
     def rates_per_s(self, mix: Mix) -> tuple[float, ...]:
         """Rates at which a mix was measured in every block, ascending; empty where they are shares of capacity."""
+        if mix.between is not None:
+            return tuple(sorted(set.intersection(*(set(self.rates_per_s(one)) for one in mix.measured))))
         cells = self._of(mix)
         if cells["load_share"].notna().any():
             return ()
@@ -384,6 +130,8 @@ class OpenLoads:
 
     def range_per_s(self, mix: Mix) -> tuple[float, float]:
         """Return the lowest and the highest rate that all blocks have, of whichever setting."""
+        if mix.between is not None:
+            return common(map(self.range_per_s, mix.measured))
         by_block = self._of(mix).groupby("block")["rate_per_s"]
         return float(by_block.min().max()), float(by_block.max().min())
 
@@ -424,6 +172,12 @@ class OpenLoads:
             raise InputError("give --rate or --of-capacity, and not both: a rate, or a share of what is carried")
         if bound_ms is not None and not bound_ms > 0:
             raise InputError(f"bound: {bound_ms:g} ms is not above 0")
+        if mix.between is not None:
+            below, above = (
+                self.advise(one, of_capacity=of_capacity, rate_per_s=rate_per_s, bound_ms=bound_ms, survive=survive)
+                for one in mix.measured
+            )
+            return blended(mix, below, above)
         cells, weakest = self._of(mix), self.weakest_per_s(mix)
         if of_capacity is not None:
             self._check_share(mix, of_capacity)
@@ -432,28 +186,34 @@ class OpenLoads:
         else:
             asked = dict.fromkeys(weakest, self._checked_rate(mix, float(rate_per_s or 0)))
         found = self._capacities(cells, bound_ms)
-        choices = []
-        for (read_cl, write_cl), own in cells.groupby(["read_cl", "write_cl"]):
-            setting = _setting(str(read_cl), str(write_cl), self.replicas)
-            carried = found.get((str(read_cl), str(write_cl)))
-            curve = own if of_capacity is None else own[own["load_share"].notna()]
-            ladders = {block: _Curve(curve[curve["block"] == block], self.by) for block in asked}
-            in_blocks = tuple(
-                replace(one.at(asked[block]), load_share=asked[block] / weakest[block])
-                for block, one in ladders.items()
-            )
-            choices.append(OpenChoice(
-                setting=setting, survives=setting.survives(self._replicas), strong=setting.strong(self._replicas),
-                blocks=in_blocks,
-                measured_per_s=_common(one.range_per_s for one in ladders.values()), bound_ms=bound_ms,
-                capacity=carried, ended_by=_ended_by(own) if carried is None else carried.ended_by,
-            ))  # fmt: skip
+        choices = [
+            self._choice(own, asked, weakest, of_capacity is not None, bound_ms, found)
+            for _, own in cells.groupby(["read_cl", "write_cl"])
+        ]
         choices.sort(key=lambda one: (not one.known, one.response_us.value if one.known else one.not_carried))
         return OpenAdvice(
             name=self.name, mix=mix, of_capacity=of_capacity, rate_per_s=rate_per_s, by=self.by, bound_ms=bound_ms,
             survive=survive, replicas=self.replicas, choices=tuple(one for one in choices if one.strong),
             weak=tuple(one for one in choices if not one.strong), rates_per_s=tuple(asked.values()),
             load_shares=tuple(asked[block] / weakest[block] for block in asked), arrivals=_arrivals(cells),
+        )  # fmt: skip
+
+    def _choice(
+        self, own: pd.DataFrame, asked: dict[int, float], weakest: dict[int, float], at_share: bool,
+        bound_ms: float | None, found: Mapping[tuple[str, str], Capacity],
+    ) -> OpenChoice:  # fmt: skip
+        """Say what one setting does at the rates that are asked for, block by block."""
+        read_cl, write_cl = str(own["read_cl"].iloc[0]), str(own["write_cl"].iloc[0])
+        setting, carried = _setting(read_cl, write_cl, self.replicas), found.get((read_cl, write_cl))
+        curve = own[own["load_share"].notna()] if at_share else own
+        ladders = {block: _Curve(curve[curve["block"] == block], self.by) for block in asked}
+        in_blocks = tuple(
+            replace(one.at(asked[block]), load_share=asked[block] / weakest[block]) for block, one in ladders.items()
+        )
+        return OpenChoice(
+            setting=setting, survives=setting.survives(self._replicas), strong=setting.strong(self._replicas),
+            blocks=in_blocks, measured_per_s=common(one.range_per_s for one in ladders.values()), bound_ms=bound_ms,
+            capacity=carried, ended_by=_ended_by(own) if carried is None else carried.ended_by,
         )  # fmt: skip
 
     def _capacities(self, cells: pd.DataFrame, bound_ms: float | None) -> dict[tuple[str, str], Capacity]:
@@ -556,12 +316,6 @@ def _carried_per_s(cells: pd.DataFrame) -> float:
     carried = float(cells["carried_per_s"].max()) if "carried_per_s" in cells else np.nan
     measured = cells.loc[cells["n_ok"] > 0, "rate_per_s"].max()
     return np.nan if measured > carried * (1 + _SAME) else carried
-
-
-def _common(ranges: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """Return what all ranges have; NaN where one has nothing."""
-    lows, highs = np.array(list(ranges)).T
-    return float(lows.max()), float(highs.min())
 
 
 def _arrivals(cells: pd.DataFrame) -> str:

@@ -12,6 +12,8 @@ from cassbook.core.estimate import ERROR, Estimate
 PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
 #: Within this factor of a limit a figure need not be decided.
 ZONE = 1.25
+#: A setting breaks down under so many failures, or with a figure over so many times its bound.
+MOST_FAILED, MOST_BOUNDS = 0.01, 10.0
 #: Rounds of segments before the first look; each further look comes after twice as many.
 _FIRST_LOOK = 12
 #: The tails of few segments are longer than they show: intervals over segments get so many times less of the error, by

@@ -25,8 +25,12 @@ BY_HAND: Literal["stop"] = "stop"
 Processors = Literal["shared", "own", "quota"]
 #: What cells have in their column `condition` beside which staleness is probed.
 PROBED = "probed"
+#: Between a traced read's answer and the next write of its row.
+TRACED_PAUSE_MS = 250.0
 #: What a response time is judged by.
 Figure = Literal["mean", "p50", "p95", "p99", "p99.9"]
+#: In the place of a figure: nothing is judged, but a setting that breaks down is left out.
+BROKEN: Literal["broken"] = "broken"
 #: What of a section holds for a whole ladder: sections of one mix have it in common.
 OF_LADDER = ("arrivals", "lead_in_s", "capacity_threads", "bound_ms", "rising", "find_capacity")
 #: In shorter segments the lead-in takes most of the time, and a backlog does not show.
@@ -87,8 +91,11 @@ class OpenSection(Section):
     most_in_flight: Threads = 4096  # slots of the open loop
     bound_ms: Annotated[float, Field(gt=0)] | None = None  # in rising order, p99 over ten times this ends a ladder
     rising: bool = False  # rates in rising order, and what ends a ladder; drawn at random otherwise
-    #: A setting takes no more turns at a rate once this figure is known to be above or below `bound_ms`.
-    until_known: Figure | None = None
+    #: A setting takes no more turns at a rate once this figure is known to be above or below `bound_ms`, or once it
+    #: breaks down; with `broken` only then.
+    until_known: Figure | Literal["broken"] | None = None
+    #: With `until_known`: pairs of levels among the settings that are out whatever they show, and take few turns.
+    briefly: Annotated[list[str], Distinct] = Field(default_factory=list)
     find_capacity: bool = True  # what each setting carries is looked for before a ladder and after it
     #: Rates are those that the same mix had without it: `dead_node` is measured in turn, behind all other ladders of
     #: the block; `kill`, `pause` and `stop` strike while a setting is measured alone.
@@ -100,6 +107,9 @@ class OpenSection(Section):
     #: so many ms after the acknowledgement, so many times a second. The rates are those of the load without it.
     probe_after_ms: Annotated[float, Field(ge=0)] | None = None
     probes_per_s: Annotated[float, Field(gt=0, le=1000)] = 50.0
+    #: Of so many rows more the cluster traces the requests: what a prediction from message delays rests on. They are
+    #: written at ALL, four times a second at most, and what they see is not counted.
+    probe_traces: Annotated[int, Field(ge=0, le=10)] = 0
 
     @property
     def mixes(self) -> list[str]:
@@ -112,6 +122,16 @@ class OpenSection(Section):
         if self.probe_after_ms is not None:
             return PROBED
         return self.trouble or ("" if self.processors == "shared" else f"{self.processors}_processor")
+
+    @property
+    def traced_per_s(self) -> float:
+        """Traced requests a second of the probe, about: each is a write or a read."""
+        return 2e3 * self.probe_traces / (TRACED_PAUSE_MS + (self.probe_after_ms or 0.0))
+
+    @property
+    def probing_per_s(self) -> float:
+        """Requests a second of the probe beside its load, those that are traced among them."""
+        return 0.0 if self.probe_after_ms is None else 2 * self.probes_per_s + self.traced_per_s
 
     @property
     def rates_bound(self) -> bool:
@@ -158,6 +178,8 @@ class OpenSection(Section):
     @model_validator(mode="after")
     def _probed_alone(self) -> Self:
         if self.probe_after_ms is None:
+            if self.probe_traces:
+                raise ValueError("probe_traces: are of a probe; give probe_after_ms too")
             return self
         if self.trouble or self.processors != "shared":
             other = f"trouble: {self.trouble}" if self.trouble else f"processors: {self.processors}"
@@ -172,6 +194,10 @@ class OpenSection(Section):
     def _known_against_what(self) -> Self:
         if self.until_known is not None and self.bound_ms is None:
             raise ValueError(f"until_known: {self.until_known}: is held against bound_ms; give that too")
+        if self.briefly and self.until_known is None:
+            raise ValueError("briefly: goes with until_known, by which turns may end; give that too")
+        if other := [name for name in self.briefly if name not in self.settings]:
+            raise ValueError(f"briefly: {', '.join(other)}: none of settings; take it out")
         return self
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from cassbook.core.consistency import (
     LEVEL_CODES,
     LEVELS,
     STRONG_SETTINGS,
+    Replicas,
     Setting,
     replicas_waited_for,
     setting,
@@ -51,6 +52,8 @@ class ClusterSection(Section):
 
     nodes: Positive = 3
     replication_factor: Positive = 3
+    #: Each of which has so many replicas; the options of an existing cluster set it, for there they are named.
+    data_centres: Positive = 1
     heap_mb: Annotated[int, Field(ge=128)] = 1024
     options: dict[str, Any] = Field(default_factory=dict, description="extra keys of cassandra.yaml")
 
@@ -171,7 +174,7 @@ class Profile(Section):
     distance: DistanceSection | None = None
     faults: FaultsSection | None = None  # for `cassbook experiment faults`; see `experiments.faults`
     design: Literal["interleaved", "sequential"] = "interleaved"  # of closed loops; see `run.plan`
-    keep_samples: Literal["all", "figures", "first_block"] = "all"  # see `run.digest.kept`
+    keep_samples: Literal["all", "segments", "figures", "first_block"] = "all"  # see `run.digest.kept`
 
     @model_validator(mode="before")
     @classmethod
@@ -259,9 +262,9 @@ class Profile(Section):
     def _deployments_fit(self) -> Self:
         if self.distance is None:
             return self
-        extra = [name for name in ("workloads", "cold", "paced") if getattr(self, name) is not None]
+        extra = [name for name in ("cold", "paced") if getattr(self, name) is not None]
         if extra:
-            raise ValueError(f"{', '.join(extra)}: not with distance; give pure, mixed or open")
+            raise ValueError(f"{', '.join(extra)}: not with distance; give pure, mixed, workloads or open")
         for name, placement in self.distance.placements().items():
             replicas = len(placement.deployment.replicas)
             if replicas != self.cluster.nodes:
@@ -366,6 +369,16 @@ class Profile(Section):
                 except InputError as error:
                     raise ValueError(f"{key}.settings: {str(error).removeprefix('setting: ')}") from None
         return pairs
+
+    @property
+    def replicas(self) -> Replicas:
+        """How many replicas a row has in each data centre, the clients' first; of several deployments, in the first."""
+        part = self.cluster
+        if self.distance is not None:
+            by_region = next(iter(self.distance.placements().values())).deployment.by_region
+            if sum(by_region) == part.replication_factor:
+                return Replicas(by_region)
+        return Replicas((part.replication_factor,) * part.data_centres)
 
     @property
     def uses_table(self) -> bool:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STATISTICS = "statistics.csv"
 SLICES = "slices.csv"
 HISTOGRAMS = "histograms.hlog"
+#: Response times of each segment of cells under open arrivals, tagged CELL.SEGMENT; its failures are in `SLICES`.
+SEGMENTS = "segments.hlog"
 #: Thread count of the cells whose single requests are drawn: the paper's Figs. 2 and 3 are of 500 threads.
 DRAWN_THREADS = 500
 #: Kinds of cell that are given as a series from their first request on, in each block.
@@ -30,6 +32,8 @@ COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "out
 
 #: Gives the samples of one cell, columns as in `schema.SAMPLES`.
 ReadSamples = Callable[[str], pd.DataFrame]
+#: Makes histograms of a cell's samples, by tag.
+Counted = Callable[[pd.DataFrame, float, float, int], dict[str, histograms.Interval]]
 
 
 def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
@@ -37,9 +41,9 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
 
     With 'all' every cell. With 'figures' those that a figure draws request by request or as a series in time: the
     pure cells at the thread count nearest to 500, the lower of two (raw delays and cold start; the same choice as
-    `cold_start.nearest_threads`), the warm-ups, and the cells of kind cold and paced. With 'first_block' the pure
-    and the paced ones only of the first block. All other tables and figures are made of statistics and
-    histograms, which every cell has.
+    `cold_start.nearest_threads`), the warm-ups, and the cells of kind cold and paced; with 'segments' too, next to
+    histograms of each segment. With 'first_block' the pure and the paced ones only of the first block. All other
+    tables and figures are made of statistics and histograms, which every cell has.
 
     `cells`: columns `schema.CELLS`.
 
@@ -51,7 +55,7 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
     if profile.pure:
         nearest = min(sorted(profile.pure.threads), key=lambda threads: abs(threads - DRAWN_THREADS))
         drawn |= (cells["kind"] == "pure") & (cells["threads"] == nearest)
-    drawn &= (cells["block"] == 1) | (profile.keep_samples == "figures")
+    drawn &= (cells["block"] == 1) | (profile.keep_samples != "first_block")
     return cells.loc[cells["kind"].isin(_SERIES_KINDS) | drawn, "cell_id"].tolist()
 
 
@@ -115,14 +119,27 @@ def cell_histograms(
     return recorded
 
 
-def add_to_log(path: Path, cells: pd.DataFrame, read: ReadSamples) -> None:
-    """Add the histograms of `cells` to a log, by rename; those of the same tags are replaced.
+def segment_histograms(
+    samples: pd.DataFrame, start_s: float = 0.0, end_s: float = 0.0, digits: int = histograms.DIGITS
+) -> dict[str, histograms.Interval]:
+    """Histograms of one cell's response times, segment by segment: arguments and intervals as `cell_histograms`."""
+    steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok") & samples["intended_s"].notna()]
+    response_us = steady["latency_us"] + (steady["started_s"] - steady["intended_s"]).clip(lower=0.0) * 1e6
+    keys = [steady["cell_id"].astype(str), steady["slice"].astype("int64")]
+    return {
+        f"{cell_id}.{number}": (histograms.histogram(group.to_numpy(), digits), start_s, end_s)
+        for (cell_id, number), group in response_us.groupby(keys)
+    }
 
-    `path`: the log; need not exist. `cells`: columns `schema.CELLS`.
+
+def add_to_log(path: Path, cells: pd.DataFrame, read: ReadSamples, of: Counted = cell_histograms) -> None:
+    """Add histograms of `cells` to a log, by rename; those of the same tags are replaced.
+
+    `path`: the log; need not exist. `cells`: columns `schema.CELLS`. `of`: which histograms.
     """
     added: dict[str, histograms.Interval] = {}
     for cell_id, start_s, end_s in zip(cells["cell_id"], cells["steady_from_s"], cells["steady_to_s"], strict=True):
-        added |= cell_histograms(read(cell_id), start_s, end_s, histograms.KEPT_DIGITS)
+        added |= of(read(cell_id), start_s, end_s, histograms.KEPT_DIGITS)
     before = [line for tag, line in _tagged(path) if tag not in added] if path.exists() else []
     with whole(path) as draft:
         histograms.write_log(draft, added)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from cassbook.records.experiment import Results
 from cassbook.records.staleness import PART
 from cassbook.staleness import cassandra12, curves, pbs
 from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
-from cassbook.staleness.from_traces import Traced, as_wars
+from cassbook.staleness.from_traces import as_wars, of_row
 from cassbook.staleness.message_delays import MessageDelays
 
 #: P(consistent) at times, ms by the client's clock.
@@ -94,8 +94,8 @@ class OracleRun:
         """Traced writes and reads, row by row."""
         traces = _within(self._legs, self.panel(setup, r, w, load="traced"))
         delays = []
-        for _, of_row in traces.groupby(["start", "key"]):
-            kinds = [of_row[of_row["kind"] == kind] for kind in ("UPDATE", "READ")]
+        for _, own in traces.groupby(["start", "key"]):
+            kinds = [own[own["kind"] == kind] for kind in ("UPDATE", "READ")]
             if all(len(kind) for kind in kinds):
                 writes, reads = (MessageDelays.of_table(kind) for kind in kinds)
                 delays.append((writes, reads))
@@ -146,19 +146,13 @@ def predictions(run: OracleRun, setup: str, r: int, w: int) -> dict[str, Said]:
     answers = answers[answers["k"] == 1]
     logged = cassandra12.Logged(*_messages(writes), *_messages(reads)).in_whole_ms(np.random.default_rng(0))
     wars = pbs.predict(as_wars(writes, [reads]), n, r, w, _TRIALS, ask="r")
-    whole = [_of_row(*row, r, w, Estimate(PART * cost.value, 0.0, cost.value, cost.n)) for row in rows]
+    whole = [of_row(*row, r, w, Estimate(PART * cost.value, 0.0, cost.value, cost.n)) for row in rows]
     return {
         ORACLE: lambda t_ms: np.interp(t_ms + ways_ms, answers["t_ms"], answers["p"]),
         SAMPLED: lambda t_ms: cassandra12.p_consistent(logged, n, r, w, t_ms + ways_ms, trials=_TRIALS),
         WARS: lambda t_ms: pbs.p_consistent_over(wars, t_ms + ways_ms + PART * cost.value),
         WHOLE: lambda t_ms: np.mean([[traced.p_consistent(float(t)) for t in t_ms] for traced in whole], axis=0),
     }
-
-
-def _of_row(writes: MessageDelays, reads: MessageDelays, r: int, w: int, cost: Estimate) -> Traced:
-    """No read of a row goes through the node that writes it, so that each may follow each; all count alike."""
-    elsewhere = np.full_like(reads.coordinator, writes.there_ms.shape[1])
-    return Traced(writes, replace(reads, coordinator=elsewhere), r, w, tracing_ms=cost)
 
 
 def _together(parts: list[MessageDelays]) -> MessageDelays:

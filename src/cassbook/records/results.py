@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -63,12 +62,14 @@ def replication(run: Measured) -> int | None:
 def replicas(run: Measured) -> Replication:
     """Return the replication factor of a run, or the replicas of its deployments, each region being a data centre."""
     factor = replication(run)
+    centres = run.manifest.get("profile", {}).get("cluster", {}).get("data_centres", 1)
+    if factor and centres > 1:
+        return {"existing": Replicas((factor,) * centres)}
     deployments = (run.manifest.get("profile", {}).get("distance") or {}).get("deployments", {})
     found = {}
     for name, called in labels(deployments).items():
-        hosts = parse(deployments[name]["notation"]).replicas
-        if len(hosts) != factor:  # a row is on some nodes, whichever data centre they are in
+        by_region = parse(deployments[name]["notation"]).by_region
+        if sum(by_region) != factor:  # a row is on some nodes, whichever data centre they are in
             return factor
-        counts = Counter(host.region for host in hosts)
-        found[called] = Replicas(tuple(counts[region] for region in sorted(counts)))
+        found[called] = Replicas(by_region)
     return found or factor

@@ -50,7 +50,8 @@ class RecordedRun:
         """Samples and histograms that an installed wheel has not, for their size."""
         if not is_packaged(self.folder):
             return frozenset()
-        large = (n for n in self.manifest["sums"] if n.startswith("samples/") or n == digest.HISTOGRAMS)
+        logs = {digest.HISTOGRAMS, digest.SEGMENTS}
+        large = (n for n in self.manifest["sums"] if n.startswith("samples/") or n in logs)
         return frozenset(name for name in large if not (self.folder / name).is_file())
 
     def _check_there(self, name: str, what: str) -> None:
@@ -108,6 +109,17 @@ class RecordedRun:
             self._check_there(digest.HISTOGRAMS, "histograms")
             return digest.Histograms(self.folder / digest.HISTOGRAMS)
         return digest.counted(self.samples(digest.COLUMNS))
+
+    @cached_property
+    def segments(self) -> Mapping[str, HdrHistogram]:
+        """Response times of each segment of cells under open arrivals in microseconds, by tag `CELL.SEGMENT`.
+
+        Empty where they were not kept.
+        """
+        if digest.SEGMENTS not in self.manifest["sums"]:
+            return {}
+        self._check_there(digest.SEGMENTS, "segments")
+        return digest.Histograms(self.folder / digest.SEGMENTS)
 
     @property
     def has_histograms(self) -> bool:

@@ -14,7 +14,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.schema import explained
 from cassbook.core.words import counted, plural
 from cassbook.latency.capacity import AT_LEAST, CLIENT, EMPTY, FAILED, FOUND, NOT_CARRIED, UNSENT
-from cassbook.latency.open_loads import (
+from cassbook.latency.open_choices import (
     BREAKS,
     CARRIES_LESS,
     KEEPS,

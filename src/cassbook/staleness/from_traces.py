@@ -205,6 +205,15 @@ def _redrawn(count: int, random: np.random.Generator) -> Floats:
     return np.asarray(drawn / count)
 
 
+def of_row(writes: MessageDelays, reads: MessageDelays, r: int, w: int, tracing_ms: Estimate = _NOTHING) -> Traced:
+    """Return what traces of one row predict.
+
+    No read goes through the node that coordinates its writes, so that each read may follow each write; all count alike.
+    """
+    elsewhere = np.full_like(reads.coordinator, writes.there_ms.shape[1])
+    return Traced(writes, replace(reads, coordinator=elsewhere), r, w, tracing_ms=tracing_ms)
+
+
 def as_wars(writes: MessageDelays, reads: Sequence[MessageDelays]) -> Wars:
     """Return the same traces as four independent distributions, all replicas in one: what the paper's method takes.
 

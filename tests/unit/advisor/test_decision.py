@@ -14,13 +14,16 @@ from cassbook.advisor.decision import (
     SURVIVE,
     UNKNOWN,
     Limits,
+    Live,
+    Predicted,
     changes,
     decide,
 )
 from cassbook.advisor.freshness import of_run
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import ERROR, Estimate
-from cassbook.latency.open_loads import Mix, OpenLoads
+from cassbook.latency.open_choices import Mix
+from cassbook.latency.open_loads import OpenLoads
 from tests.helpers.open_curves import curves, not_carried
 
 HALF = Mix(0.5)
@@ -162,10 +165,45 @@ def test_what_would_change_the_answer_names_other_winners_alone(probed):
     assert said["where no read may be stale"].winner.choice.setting.name == "2R-2W"
 
 
+def test_other_limits_are_held_against_the_same_intervals_and_other_loads_share_an_error_of_their_own():
+    found = decide(advice_of(bound_ms=3.5), Limits(bound_ms=3.5))
+    others = [("lighter", advice_of(0.2)), ("heavier", advice_of(0.8, bound_ms=3.5))]
+    said = dict(changes(others, found))
+    assert said["heavier"].error == pytest.approx(ERROR / 6)  # three response times at either load
+    assert said["with 2 dead replicas to survive"].error == found.error == pytest.approx(ERROR / 3)
+
+
+def test_a_prediction_stands_next_to_counts_that_do_not_decide_and_decides_nothing(probed):
+    counts, limits = {"ONE/ONE": [(0, 40)] * 5}, {"stale": 1e-3, "after_ms": 250.0}
+    predicted = {"ONE/ONE": Predicted(2e-5, 400, 40)}
+    found = decide(advice_of(), Limits(bound_ms=6.0, **limits), probed, live=Live(stale=counts, predicted=predicted))
+    held = held_by(found, "ONE/ONE", STALE)
+    assert (held.verdict, held.predicted) == (UNKNOWN, "message delays of 40 traced requests predict 2e-05")
+    assert found.prediction_off.startswith("such predictions were off by up to ")
+    assert found.prediction_off.endswith(" of stale-three-5.0.9")
+    nobody = decide(advice_of(), Limits(bound_ms=6.0, **limits), live=Live(stale=counts, predicted=predicted))
+    assert nobody.prediction_off == "how far such predictions are off with this release is not recorded"
+    enough = Live(stale={"ONE/ONE": [(0, 40_000)] * 5}, predicted=predicted)
+    decided = decide(advice_of(), Limits(bound_ms=6.0, **limits), probed, live=enough)
+    assert (held_by(decided, "ONE/ONE", STALE).predicted, decided.prediction_off) == ("", "")
+
+
 def test_a_dead_replica_is_shown_where_it_was_measured():
     dead = {"QUORUM/QUORUM": {"noticed": Estimate(5.0, 4.0, 6.0, 3)}}
     found = decide(advice_of(), Limits(bound_ms=6.0), dead=dead)
     assert {option.choice.setting.read_cl for option in found.options if option.dead} == {"QUORUM"}
+
+
+def test_what_our_record_says_of_a_dead_replica_stands_where_it_was_not_measured():
+    dead = {"QUORUM/QUORUM": {"noticed": Estimate(5.0, 4.0, 6.0, 3)}}
+    times = {level: {"noticed": Estimate(1.2, 1.1, 1.3, 4), "hangs": Estimate(5.0, 4.0, 6.0, 3)}
+             for level in ("QUORUM/QUORUM", "ONE/ONE")}  # fmt: skip
+    found = decide(advice_of(), Limits(bound_ms=6.0), dead=dead, recorded=("load-5.0.9", times))
+    shown = {option.choice.setting.levels: (set(option.dead), set(option.dead_times)) for option in found.options}
+    assert shown["QUORUM/QUORUM"] == ({"noticed"}, {"hangs"})
+    assert shown["ONE/ONE"] == (set(), {"noticed", "hangs"})
+    assert found.dead_from == "load-5.0.9"
+    assert decide(advice_of(), Limits(bound_ms=6.0)).dead_from == ""
 
 
 @pytest.mark.parametrize(

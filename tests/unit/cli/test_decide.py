@@ -72,6 +72,17 @@ def test_staleness_comes_from_our_record_of_the_release(recorded):
     assert weak["limits"]["stale"]["figure"]["low"] > 1e-4
 
 
+def test_a_share_of_reads_between_two_that_were_measured_is_answered_and_said_to_be_between(tmp_path):
+    scales = (1.0, 1.1, 0.9, 1.05, 0.95)
+    rows = [open_runs.open_cells(read_share=share, own=(), scales=scales) for share in (0.5, 0.9)]
+    both = open_runs.write_run(tmp_path / "both", [*rows[0], *rows[1]])
+    found = json.loads(decided(both, "--of-capacity", 0.4, "--reads", 0.7, "--bound-ms", 20, "--format", "json"))
+    assert (found["read_share"], found["setting"]["name"]) == (0.7, "2R-2W")
+    response = found["settings"][0]["limits"]["response"]
+    assert response["source"] == "between two measured mixes, both"
+    assert "70% reads (between 50% and 90%)" in decided(both, "--of-capacity", 0.4, "--reads", 0.7, "--bound-ms", 20)
+
+
 def test_the_small_adviser_takes_the_decision(recorded, tmp_path):
     path = tmp_path / "decision.json"
     path.write_text(decided(recorded, *LOAD, "--bound-ms", 20, "--format", "json"))
@@ -143,6 +154,7 @@ def refused(*arguments):
         (("--profile", "quick", "--rate", -1), "--rate: -1 is not above 0"),
         (("--profile", "quick", "--rate", 100, "--faults", "by-hand"), "needs --hosts, and a terminal"),
         (("--profile", "quick", "--rate", 100, "--reads", 0.5), "its workload has the mix"),
+        (("--profile", "quick", "--rate", 100, "--traces"), "--traces: goes with --hosts, --stale and --after-ms"),
         (("--profile", "quick", "--rate", 100), "name one of the profile's own workloads (workloads.own); it has none"),
     ],
 )
@@ -150,12 +162,13 @@ def test_a_wrong_question_names_what_would_work(arguments, words):
     assert words in refused(*arguments, "--bound-ms", 20)
 
 
-@pytest.mark.parametrize(("dead_ms", "helped"), [(40.2, True), (12.0, False)])
-def test_a_replica_that_is_away_and_breaks_the_bound_comes_with_what_a_driver_can_do(dead_ms, helped):
-    held = {RESPONSE: Held(PASS, Estimate(12.4, 11.0, 14.0, 24), "measured")}
+@pytest.mark.parametrize(("dead_ms", "helped", "held"), [(40.2, True, False), (12.0, False, False), (400, True, True)])
+def test_a_replica_that_is_away_and_breaks_the_bound_comes_with_what_a_driver_can_do(dead_ms, helped, held):
+    response = {RESPONSE: Held(PASS, Estimate(12.4, 11.0, 14.0, 24), "measured")}
     dead = {"unnoticed": Estimate(dead_ms, np.nan, np.nan, 1)}
-    option = Option(SimpleNamespace(setting=Setting("2R-2W", "QUORUM", "QUORUM")), held, dead)
+    option = Option(SimpleNamespace(setting=Setting("2R-2W", "QUORUM", "QUORUM")), response, dead)
     text = "\n".join(lines_for(option, Limits(bound_ms=20.0)))
-    assert ("40.2 ms while one is dead and unnoticed" in text) == helped
+    assert (f"{dead_ms:g} ms while one is dead and unnoticed" in text) == helped
+    assert ("native_transport_max_threads: 1024" in text) == held
     assert ("delay = 12 milliseconds" in text) == helped
     assert ("speculative_retry" in text) == helped

@@ -17,6 +17,7 @@ from cassandra import AuthenticationFailed, DriverException
 from cassandra.cluster import NoHostAvailable
 
 from cassbook.cli import hosts
+from cassbook.core.consistency import Replicas
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.lab.engine import cluster as local
@@ -94,6 +95,7 @@ def test_keyspaces_that_cannot_be(name):
     [
         (["--hosts", "a", "--engine", "5.0.9"], "--engine: an existing cluster runs what it runs"),
         (["--dc", "north"], "--dc: needs --hosts"),
+        (["--other-dc", "south"], "--other-dc: needs --hosts"),
         (["--tls"], "--tls: needs --hosts"),
         (["--yes"], "--yes: needs --hosts"),
         (["--at-most-mb", "0"], "--at-most-mb: needs --hosts"),
@@ -423,6 +425,32 @@ def test_a_person_is_shown_the_cluster_and_asked(tmp_path, monkeypatch):
     result, measured = asked(tmp_path, monkeypatch, terminal=True, answer=True)
     assert result.exit_code == 0
     assert measured[0][0].engine == "4.1.7"
+
+
+def test_other_data_centres_hold_as_many_replicas(tmp_path, monkeypatch):
+    alone, _ = asked(tmp_path, monkeypatch, "--yes")
+    result, measured = asked(tmp_path, monkeypatch, "--yes", "--other-dc", "dc-south", "--other-dc", "dc-west")
+    assert result.exit_code == 0
+    assert "made for this run, 3 replicas in each of dc-north, dc-south, dc-west, dropped" in result.output
+    assert measured[0][0].replicas == Replicas((3, 3, 3))
+    tables_mb = [float(re.search(r"tables (\d+) MB", said.output)[1]) for said in (alone, result)]
+    assert tables_mb[1] == pytest.approx(3 * tables_mb[0], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("nowhere", "--other-dc: 'nowhere' is not there; name one of dc-north, dc-south, dc-west"),
+        ("dc-north", "--other-dc: 'dc-north' is the clients' own (--dc)"),
+        ("dc-west", "--other-dc: 3 replicas do not fit on the 1 node of 'dc-west'"),
+    ],
+)
+def test_other_data_centres_have_to_be_there_with_enough_nodes(named, said):
+    nodes = {"dc-north": 3, "dc-south": 3, "dc-west": 1}
+    everyone = [SimpleNamespace(datacenter=name) for name, count in nodes.items() for _ in range(count)]
+    Fake(Hosts(("a",), other_centres=("dc-south",)))._check_others(everyone)
+    with pytest.raises(InputError, match=re.escape(said)):
+        Fake(Hosts(("a",), other_centres=(named,)))._check_others(everyone)
 
 
 def test_a_script_is_told_the_numbers(tmp_path, monkeypatch):

@@ -6,8 +6,10 @@ import pytest
 
 from cassbook.core import paths
 from cassbook.core.estimate import ERROR
-from cassbook.latency.in_segments import InSegments
+from cassbook.latency.histograms import KEPT_DIGITS, empty
+from cassbook.latency.in_segments import CountedSegments, InSegments
 from cassbook.latency.verdicts import FAIL, PASS, ZONE, against, is_settled, looks, share_of_error
+from cassbook.records.digest import segment_histograms
 
 DRAWS = 300
 #: How p99 differs from segment to segment, about, in the open cells that we recorded: 0.36 on a logarithmic scale.
@@ -34,6 +36,38 @@ def test_a_percentile_lies_in_its_interval_and_failures_are_beyond_every_bound()
     assert broken.failed == 6
     assert np.isinf(broken.estimate("p99").value)
     assert against(broken.estimate("p99"), 1e9) != PASS
+
+
+def test_histograms_of_segments_say_what_samples_say():
+    rng = np.random.default_rng(3)
+    latency_us = np.exp(rng.normal(8, 0.5, 3000)).round()
+    samples = pd.DataFrame({
+        "cell_id": "c", "phase": "steady", "outcome": np.where(np.arange(3000) % 100 == 7, "read_timeout", "ok"),
+        "latency_us": latency_us, "started_s": 1.0, "intended_s": 0.999, "slice": np.arange(3000) // 1000,
+    })  # fmt: skip
+    exact = InSegments.of_samples(samples)
+    counted = segment_histograms(samples, digits=KEPT_DIGITS)
+    assert list(counted) == ["c.0", "c.1", "c.2"]
+    kept = CountedSegments.of_histograms([one for one, _, _ in counted.values()], [10, 10, 10])
+    assert (kept.requests, kept.failed) == (exact.requests, exact.failed) == (3000, 30)
+    for by in ("p50", "p95"):
+        ours, theirs = (one.estimate(by) for one in (kept, exact))
+        assert [ours.value, ours.low, ours.high] == pytest.approx([theirs.value, theirs.low, theirs.high], rel=0.02)
+    assert CountedSegments.of_histograms([empty()], [2]).failed == 2
+    assert np.isinf(kept.estimate("p99.9").value)
+    answered = samples[samples["outcome"] == "ok"]
+    counted = [one for one, _, _ in segment_histograms(answered, digits=KEPT_DIGITS).values()]
+    mean, exactly = CountedSegments.of_histograms(counted, [0, 0, 0]).estimate("mean"), InSegments.of_samples(answered)
+    assert mean.value == pytest.approx(exactly.estimate("mean").value, rel=0.02)
+    assert [one.first(2).requests for one in (kept, exact)] == [2000, 2000]
+
+
+def test_segments_are_drawn_again_in_runs_as_they_came():
+    made = InSegments(tuple(np.full(2, float(number)) for number in range(5)))
+    drawn = [segment[0] for segment in made.drawn(7, 2, np.random.default_rng(1)).segments_ms]
+    assert len(drawn) == 7
+    assert all((after - before) % 5 == 1 for before, after in zip(drawn[::2], drawn[1::2], strict=False))
+    assert made.first(2).requests == 4
 
 
 def test_two_segments_have_no_interval():

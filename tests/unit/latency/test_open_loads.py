@@ -1,11 +1,12 @@
 """Response times by rate and by share of capacity, of curves that are known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cassbook.core.errors import InputError, LackingError
 from cassbook.latency.capacity import AT_LEAST, CLIENT, FOUND, NOT_CARRIED, capacities
-from cassbook.latency.open_loads import (
+from cassbook.latency.open_choices import (
     BREAKS,
     CARRIES_LESS,
     KEEPS,
@@ -13,10 +14,10 @@ from cassbook.latency.open_loads import (
     OUTSIDE,
     TOO_FEW,
     Mix,
-    OpenLoads,
     alike,
     times_as_slow,
 )
+from cassbook.latency.open_loads import OpenLoads
 from tests.helpers import open_runs
 from tests.helpers.open_curves import CARRIED, SCALES, curves, not_carried, p99_us
 from tests.helpers.rate_ladder import ladder
@@ -298,3 +299,24 @@ def test_a_ladder_that_ended_before_its_first_rate_says_so_and_not_that_none_was
     stopped = curves(shares=(), own=(), rates=(100.0,), changes=lambda row: {"marks": "stopped"})
     with pytest.raises(LackingError, match="mine: was stopped at its lowest rate"):
         OpenLoads(stopped, "mine", 3, "p99")
+
+
+def test_a_mix_between_two_lies_on_a_line_between_their_logarithms():
+    stats = pd.concat([curves(read_share=0.5), curves(read_share=0.9, carried={**CARRIED, "ONE/ALL": 3000.0})])
+    loads = OpenLoads(stats.assign(cell_id=range(len(stats))), "mine", 3, "p99")
+    with pytest.raises(InputError, match=r"reads: 0\.7 was not measured at rates"):
+        loads.mix(0.7)
+    mix = loads.mix(0.7, between=True)
+    assert (mix.between, mix.name) == ((0.5, 0.9), "70% reads (between 50% and 90%)")
+    assert loads.mix(0.5, between=True) == Mix(0.5)
+    with pytest.raises(InputError, match="was not measured"):
+        loads.mix(0.95, between=True)
+    assert loads.shares(mix) == loads.shares(Mix(0.5))
+    found, below, above = (loads.advise(one, of_capacity=0.4) for one in (mix, Mix(0.5), Mix(0.9)))
+    for choice in found.choices:
+        sides = [next(one for one in advice.choices if one.setting == choice.setting) for advice in (below, above)]
+        assert choice.response_us.value == pytest.approx(np.sqrt(np.prod([one.response_us.value for one in sides])))
+        assert choice.capacity is None
+    assert found.rates_per_s == pytest.approx(np.sqrt(np.multiply(below.rates_per_s, above.rates_per_s)))
+    low, high = loads.range_per_s(mix)
+    assert loads.advise(mix, rate_per_s=(low + high) / 2).choices

@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from cassbook.core.errors import InputError
-from cassbook.core.paths import project_root
+from cassbook.core.paths import project_root, resource
 from cassbook.core.schema import Mark
 from cassbook.lab.run.cell import groups, ladders
+from cassbook.lab.run.decision_profile import candidates
 from cassbook.lab.run.open_cells import PARTS, section_of
 from cassbook.lab.run.plan import forecast_s, plan
 from cassbook.profile.open import OpenSection
@@ -108,6 +109,9 @@ def test_blocks_are_its_repeats(written):
         ({"lead_in_s": 0}, "open.lead_in_s"),
         ({"most_in_flight": 10_001}, "open.most_in_flight"),
         ({"bound_ms": 0}, "open.bound_ms"),
+        ({"briefly": ["1R-3W"]}, "open: briefly: goes with until_known, by which turns may end; give that too"),
+        ({"briefly": ["X"], "until_known": "p99", "bound_ms": 5}, "open: briefly: X: none of settings; take it out"),
+        ({"probe_traces": 1}, "open: probe_traces: are of a probe; give probe_after_ms too"),
         ({"arrivals": "bursts"}, "open.arrivals"),
         ({"shares": [0.5]}, "open.shares: unknown key"),
         ({"find_capacity": False}, "open: load_shares need what is carried; leave find_capacity: false out, or give"),
@@ -193,6 +197,11 @@ def test_it_goes_with_distance_unless_a_node_is_struck_and_not_with_faults(writt
     deployments = {"a": {"notation": "{[C], ([R1], [R2], [R3])}", "regions": ["ap_south_1"]}}
     profile = written(distance={"deployments": deployments})
     assert {cell.deployment for cell in plan(profile)[0]} == {"a"}
+    own = written({"workloads": ["svc"]}, workloads={"own": [OWN]}, distance={"deployments": deployments})
+    assert {cell.workload for cell in plan(own)[0]} == {"", "svc"}
+    loops = {"own": [OWN], "threads": [10]}
+    closed = written({"workloads": ["svc"]}, workloads=loops, distance={"deployments": deployments})
+    assert {(cell.kind, cell.deployment) for cell in plan(closed)[0]} == {("open", "a"), ("workload", "a")}
     with pytest.raises(InputError, match="open: trouble: kill: not with distance; leave it out"):
         written({"trouble": "kill"}, distance={"deployments": deployments})
     events = [{"at_s": 5, "do": "kill", "nodes": [1]}]
@@ -333,3 +342,30 @@ def test_the_pages_example_loads(written):
     content = yaml.safe_load(example)
     assert content["workloads"]["own"] == [{"name": "orders"}]
     assert plan(written(content["open"], workloads={"own": [OWN | {"name": "orders"}]}))
+
+
+SERVICES = sorted(path.stem for path in resource("profiles").glob("service-*.yaml"))
+
+
+def test_the_services_take_eight_machine_hours_at_most_and_the_plan_names_each():
+    plan_text = (project_root() / "data" / "PLAN.md").read_text()
+    profiles = [load_profile(name) for name in SERVICES]
+    hours = sum(forecast_s(profile, chain(*plan(profile))) for profile in profiles) / 3600
+    assert f"{hours:.1f} h by `--dry-run` for all twelve" in plan_text
+    assert hours < 8
+    assert {name.removeprefix("service-") for name in SERVICES} <= set(re.findall(r"\w+", plan_text))
+    assert [profile.engine for profile in profiles].count("5.0.9") == len(SERVICES) / 2 == 6
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_measured_to_the_end_at_its_rate(name):
+    profile = load_profile(name)
+    cells = [cell for block in plan(profile) for cell in block]
+    assert len({cell.cell_id for cell in cells}) == len(cells)
+    assert profile.keep_samples == "segments"
+    rate, beyond, *probed = profile.open
+    assert beyond.rates_per_s[0] == 1.25 * rate.rates_per_s[0]
+    assert {one.levels for one in candidates(profile.replicas)} == {profile.setting(at).levels for at in rate.settings}
+    for part in probed:
+        assert part.rates_per_s[0] + part.probing_per_s == pytest.approx(rate.rates_per_s[0], abs=0.1)
+    assert bool(probed) == (name != "service-votes")

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from cassbook.latency.open_loads import Mix, OpenLoads
+from cassbook.latency.open_choices import Mix
+from cassbook.latency.open_loads import OpenLoads
 from cassbook.shown import rate_answers
 from tests.helpers.open_curves import curves, not_carried
 

@@ -16,13 +16,17 @@ import pandas as pd
 from IPython.display import HTML
 from jinja2 import Template
 
+from cassbook.advisor.freshness import Known
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
+from cassbook.core.consistency import levels
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import OPEN
+from cassbook.core.words import counted
 from cassbook.latency import capacity
-from cassbook.latency.open_loads import Mix, OpenChoice, OpenLoads
+from cassbook.latency.open_choices import Mix, OpenChoice
+from cassbook.latency.open_loads import OpenLoads
 from cassbook.latency.open_results import strength
 from cassbook.records.results import replicas, replication
 from cassbook.records.run import RecordedRun
@@ -34,29 +38,79 @@ TROUBLES = {
     "pause_unnoticed": "a node hangs",
 }  # fmt: skip
 BOUNDS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200)
-_STARTS = {"figure": "p99", "trouble": "", "bound": 20, "share": 0.4}
+_STARTS = {"figure": "p99", "trouble": "", "bound": 20, "share": 0.4, "survive": 0, "stale": "any"}
+#: What a reader may ask of a setting: dead replicas that reads and writes survive, and how many reads may be stale.
+SURVIVE = {0: "no dead replica need be survived", 1: "one dead replica", 2: "two dead replicas"}
+STALE = {
+    "any": "may be stale", "0.1": "10 % may be stale", "0.01": "1 % may be stale", "0.001": "0.1 % may be stale",
+    "none": "see every acknowledged write",
+}  # fmt: skip
+#: Ages of a write at which staleness is known, ms.
+AGES_MS = (0, 10, 25, 50, 100, 250)
 _START_MIX = 0.5
 #: Colour of what is drawn black on white, and white in the dark.
 _TEXT = "currentColor"
 
 
-def explorer(run: RecordedRun) -> HTML:
+def explorer(
+    run: RecordedRun, fresh: Known | None = None, elsewhere: Mapping[str, tuple[RecordedRun, str]] | None = None
+) -> HTML:
     """Show the picture of a run's open cells at shares of capacity, with a sentence on what the reader set.
 
-    Without JavaScript it is a still picture. `run`: with open cells at shares of what the weakest setting carries.
+    Without JavaScript it is a still picture.
 
-    Raises LackingError if it has none.
+    Parameters
+    ----------
+    run : RecordedRun
+        With open cells at shares of what the weakest setting carries.
+    fresh : Known, optional
+        How stale reads are there; then a reader may ask for it.
+    elsewhere : mapping of str to (RecordedRun, str), optional
+        Further runs of that kind and their deployments, by what readers call the place.
+
+    Raises
+    ------
+    LackingError
+        If a run has no such cells.
     """
-    found = data(run)
+    places = [_place(_at_home(run), run, "", fresh)]
+    places += [_place(name, other, deployment) for name, (other, deployment) in (elsewhere or {}).items()]
+    path = resources.files("cassbook.book.chapters").joinpath("templates", "load.html")
+    troubles = {name: TROUBLES[name] for name in dict.fromkeys(name for place in places for name in place["troubles"])}
+    knobs: dict[str, Mapping[Any, str]] = {"figure": FIGURES, "trouble": troubles, "survive": SURVIVE}
+    if fresh is not None:
+        knobs["stale"] = STALE
+    shown = {"places": places, "bounds": list(BOUNDS_MS), "figures": FIGURES, "ages": list(AGES_MS)}
+    packed = json.dumps(shown, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    return HTML(Template(path.read_text(encoding="utf-8")).render(
+        knobs=knobs, data=packed, starts=_STARTS | {"mix": _start_mix(places[0])}, places=places, bounds=BOUNDS_MS,
+        ages=AGES_MS, image=_still(places[0]),
+    ))  # fmt: skip
+
+
+def _place(name: str, run: RecordedRun, deployment: str, fresh: Known | None = None) -> dict[str, Any]:
+    """Return what is known of one place."""
+    found = data(run, deployment)
     if not found["mixes"]:
         raise LackingError(f"{run.name} has no open arrivals at shares of what the weakest setting carries")
-    path = resources.files("cassbook.book.chapters").joinpath("templates", "load.html")
-    knobs = {"figure": FIGURES, "trouble": {name: TROUBLES[name] for name in found["troubles"]}}
-    packed = json.dumps(found, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-    return HTML(Template(path.read_text(encoding="utf-8")).render(
-        knobs=knobs, data=packed, starts=_STARTS | {"mix": _start_mix(found)}, mixes=found["mixes"], bounds=BOUNDS_MS,
-        image=_still(found),
-    ))  # fmt: skip
+    return {"name": name, "mixes": found["mixes"], "troubles": found["troubles"], "fresh": staleness(fresh)}
+
+
+def _at_home(run: RecordedRun) -> str:
+    return f"one data centre, {counted(replication(run) or 0, 'replica')}"
+
+
+def staleness(known: Known | None) -> dict[str, list[list[float]]]:
+    """Return the share of stale reads at each of `AGES_MS`, with its bounds, by levels; nothing without a record."""
+    if known is None:
+        return {}
+    named = levels(known.n)
+    pairs = sorted((r, w) for r, w in known.settings if r + w <= known.n and r in named and w in named)
+    shares = {f"{named[r]}/{named[w]}": [known.at(r, w, age_ms).stale for age_ms in AGES_MS] for r, w in pairs}
+    return {
+        name: [[float(f"{part:.5g}") for part in (one.value, one.low, one.high)] for one in of_ages]
+        for name, of_ages in shares.items()
+    }
 
 
 def _still(found: dict[str, Any]) -> str:
@@ -95,9 +149,13 @@ def _start_mix(found: dict[str, Any]) -> int:
     return int(np.argmin(np.abs(np.array(reads) - _START_MIX)))
 
 
-def data(run: RecordedRun) -> dict[str, Any]:
-    """Return what the picture draws, by mix, trouble and setting; numbers are those of `OpenLoads.advise`."""
+def data(run: RecordedRun, deployment: str = "") -> dict[str, Any]:
+    """Return what the picture draws, by mix, trouble and setting; numbers are those of `OpenLoads.advise`.
+
+    `deployment`: as cells have it; of a run with one it may be left out.
+    """
     opened = run.statistics[run.statistics["kind"] == OPEN]
+    opened = opened[opened["deployment"] == deployment] if deployment else opened
     if replication(run) is None:
         raise LackingError(f"{run.name}: does not say how many replicas a row has; only runs of a profile do")
     troubles = [name for name in TROUBLES if (opened["condition"] == name).any()]
@@ -147,7 +205,7 @@ def _settings(cells: pd.DataFrame, run: RecordedRun) -> Iterator[tuple[Mix, dict
             caps = {bound: _capacities(own, bound, name, run.name) for bound in BOUNDS_MS}
             for place, advice in enumerate(of_shares):
                 for choice in (*advice.choices, *advice.weak):
-                    one = settings.setdefault(_called(choice, mix), _described(choice, len(shares)))
+                    one = settings.setdefault(_called(choice, mix), _described(choice, len(shares), len(settings)))
                     one["points"].setdefault(name, [None] * len(shares))[place] = _point(choice)
                     one["keeps"].setdefault(name, {}).setdefault(place, _verdicts(choice, caps))
         ordered = dict(sorted(settings.items(), key=lambda item: strength(item[0])))
@@ -160,8 +218,8 @@ def _called(choice: OpenChoice, mix: Mix) -> str:
     return {1.0: setting.read_cl, 0.0: setting.write_cl}.get(mix.read_share, f"{setting.read_cl}/{setting.write_cl}")
 
 
-def _described(choice: OpenChoice, shares: int) -> dict[str, Any]:
-    colour = palette.setting(f"{choice.setting.read_cl}/{choice.setting.write_cl}")
+def _described(choice: OpenChoice, shares: int, before: int) -> dict[str, Any]:
+    colour = palette.setting(choice.setting.levels, before)
     return {
         "colour": _TEXT if colour == palette.BLACK else colour, "strong": choice.strong,
         "survives": list(choice.survives), "points": {}, "keeps": {},

@@ -59,7 +59,7 @@ def parts(decision: Decision, changes: Sequence[tuple[str, Decision]] = ()) -> d
     """Return what a page shows of a decision: first, table, notes, changes and lines for a service."""
     return {
         "first": list(_first(decision)), "table": table(decision).rename_axis("setting").reset_index(),
-        "notes": list(_notes(decision)), "changes": list(_changes(changes)),
+        "notes": list(_notes(decision, bool(changes))), "changes": list(_changes(changes)),
         "lines": [] if decision.winner is None else lines_for(decision.winner, decision.limits),
     }  # fmt: skip
 
@@ -134,7 +134,7 @@ def table(decision: Decision) -> pd.DataFrame:
             "unnoticed": _dead(option, "unnoticed"),
             "noticed": _dead(option, "noticed"),
         }
-        if any("hangs" in one.dead for one in decision.options):
+        if any("hangs" in {*one.dead, *one.dead_times} for one in decision.options):
             row["hangs"] = _dead(option, "hangs")
         if limits.stale is not None:
             row[f"stale after {limits.after_ms:g} ms"] = _stale(option)
@@ -169,8 +169,11 @@ def _headroom(option: Option) -> str:
 
 
 def _dead(option: Option, when: str) -> str:
-    figure = option.dead.get(when)
-    return _NOT_KNOWN if figure is None or np.isnan(figure.value) else three_digits(figure.value)
+    """Say what was measured, or how many times as long it took in our record."""
+    figure, times = option.dead.get(when), option.dead_times.get(when)
+    if figure is not None and not np.isnan(figure.value):
+        return three_digits(figure.value)
+    return f"x{times.value:.2g} r" if times is not None else _NOT_KNOWN
 
 
 def _stale(option: Option) -> str:
@@ -184,7 +187,7 @@ def _verdict(held: Held) -> str:
     return held.verdict + (" ~" if held.verdict == UNKNOWN and held.near else "")
 
 
-def _notes(decision: Decision) -> Iterator[str]:
+def _notes(decision: Decision, changes: bool) -> Iterator[str]:
     advice, options = decision.advice, decision.options
     yield (
         f"{advice.name}, {advice.mix.name}, {_load(decision)}, {_evidence(decision)}; all "
@@ -205,8 +208,26 @@ def _notes(decision: Decision) -> Iterator[str]:
         yield "with a replica dead, or hanging: one fault a setting, and so without an interval"
     if decision.fresh_from:
         yield f"staleness: {decision.fresh_from}"
-    if not any(option.dead for option in options):
+    for option in options:
+        if option.held[STALE].predicted:
+            yield f"{name_of(option)}, a prediction, which decides nothing: {option.held[STALE].predicted}"
+    if decision.prediction_off:
+        yield decision.prediction_off
+    if any("QUORUM" in option.choice.setting.levels.split("/") for option in options) and _one_centre(options):
+        yield "in one data centre LOCAL_QUORUM waits for the replicas that QUORUM does, and with a second for no more"
+    if decision.dead_from:
+        yield (
+            f"r: recorded in {decision.dead_from}, on other machines and statements: times the figure all well; "
+            "--faults measures it"
+        )
+    elif not any(option.dead for option in options):
         yield "with a replica dead: not measured in this run; ? stands for what is not known"
+    if changes:
+        yield f"what changes: other limits by the intervals above; other loads by some that share {ERROR:.0%} again"
+
+
+def _one_centre(options: Sequence[Option]) -> bool:
+    return not any("LOCAL_" in option.choice.setting.levels for option in options)
 
 
 def _evidence(decision: Decision) -> str:
@@ -214,7 +235,7 @@ def _evidence(decision: Decision) -> str:
     live = decision.live
     if live is None or not live.segments:
         return counted(decision.advice.cluster_starts, "cluster start")
-    counts = [len(own.segments_ms) for own in live.segments.values()]
+    counts = [own.count for own in live.segments.values()]
     turns = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     return f"this cluster as it was then, {turns} segments a setting"
 
@@ -229,6 +250,7 @@ def _load(decision: Decision) -> str:
 
 
 def _changes(changes: Sequence[tuple[str, Decision]]) -> Iterator[str]:
+    """Say what another load or limit changes."""
     for words, other in changes:
         without = "no setting" if other.outcome == NONE else "not known"
         yield f"{words}: {name_of(other.winner) if other.winner is not None else without}"
@@ -257,6 +279,8 @@ def lines_for(option: Option, limits: Limits) -> list[str]:
     return [*lines, *_speculative(option, slow, limits)] if slow else lines
 
 
+#: With a replica away a figure that is so many times as long is more than the wait of single requests.
+_HELD_TIMES = 10
 #: What a replica is that does not answer, by what the others know of it.
 _AWAY = {"unnoticed": "dead and unnoticed", "noticed": "dead and noticed", "hangs": "hanging"}
 
@@ -272,6 +296,11 @@ def _speculative(option: Option, slow: Mapping[str, Estimate], limits: Limits) -
     yield "Java driver, application.conf:"
     yield "  datastax-java-driver.advanced.speculative-execution-policy {"
     yield f"    class = ConstantSpeculativeExecutionPolicy, max-executions = 2, delay = {delay_ms} milliseconds }}"
+    well = option.held[RESPONSE].figure.value
+    if any(dead.value > _HELD_TIMES * well for dead in slow.values()):
+        yield f"It took over {_HELD_TIMES} times as long as all well: requests that wait for the replica hold threads"
+        yield "of their coordinator, and others queue behind them. In cassandra.yaml, where 128 is the default:"
+        yield "  native_transport_max_threads: 1024"
     yield "Between coordinator and replicas, in cqlsh:"
     yield "  ALTER TABLE ... WITH speculative_retry = '99p';   -- from 4.0 on the default; before it '99PERCENTILE'"
 
@@ -288,6 +317,8 @@ def as_json(decision: Decision, changes: Sequence[tuple[str, Decision]], adviser
         "limits": {"bound_ms": limits.bound_ms, "survive": limits.survive, "stale": limits.stale,
                    "after_ms": limits.after_ms},
         "error": ERROR, "error_of_an_interval": decision.error, "zone": ZONE, "staleness_from": decision.fresh_from,
+        "prediction_off": decision.prediction_off,
+        "dead_times_from": decision.dead_from,
         "settings": [_row(option) for option in decision.options],
         "changes": [
             {"what": words, "outcome": _OUTCOMES.get(other.outcome, "not known"),
@@ -304,14 +335,18 @@ def _live(live: Live | None) -> dict[str, Any] | None:
     if live is None:
         return None
     segments = {
-        levels: {"segments": len(own.segments_ms), "requests": own.requests, "failed": own.failed}
+        levels: {"segments": own.count, "requests": own.requests, "failed": own.failed}
         for levels, own in live.segments.items()
     }
     stale = {
         levels: {"turns": len(own), "stale": sum(yes for yes, _ in own), "reads": sum(of for _, of in own)}
         for levels, own in live.stale.items()
     }
-    return {"segments": segments, "own_tables": stale, "looks": live.looks}
+    predicted = {
+        levels: {"stale": own.stale, "pairings": own.pairings, "requests": own.requests}
+        for levels, own in live.predicted.items()
+    }
+    return {"segments": segments, "own_tables": stale, "predicted": predicted, "looks": live.looks}
 
 
 def _levels(option: Option) -> dict[str, str]:
@@ -328,8 +363,9 @@ def _row(option: Option) -> dict[str, Any]:
         "headroom": number(choice.headroom.value),
         "limits": {
             limit: {"verdict": held.verdict, "figure": held.figure.as_dict(), "source": held.source,
-                    "lacking": held.lacking, "within_zone": held.near}
+                    "lacking": held.lacking, "within_zone": held.near, "predicted": held.predicted}
             for limit, held in option.held.items()
         },
         "dead_ms": {when: figure.as_dict() for when, figure in option.dead.items()},
+        "dead_times": {when: times.as_dict() for when, times in option.dead_times.items()},
     }  # fmt: skip

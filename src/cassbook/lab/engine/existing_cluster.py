@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import socket
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ class Hosts:
     keyspace: str = "cassbook"  # the one to make, measure in, and drop
     keep_keyspace: bool = False  # do not drop it at the end
     read: tuple[str, ...] = ()  # tables of `keyspace` that exist and are read; then nothing is made or dropped
+    other_centres: tuple[str, ...] = ()  # data centres that hold as many replicas each, and coordinate nothing
 
     def resolved(self) -> list[str]:
         """Addresses of the contact points; InputError for a name that has none."""
@@ -128,6 +130,7 @@ class ExistingCluster(Cleared, AnyCluster):
             self.name = str(metadata.cluster_name)
             everyone = list(metadata.all_hosts())
             self.data_centre = _choose(asked.data_centre, everyone)
+            self._check_others(everyone)
             self._check_partitioner(str(metadata.partitioner))
         finally:
             first.cluster.shutdown()
@@ -196,6 +199,7 @@ class ExistingCluster(Cleared, AnyCluster):
             "coordinators": len(self.addresses),
             "nodes_in_data_centre": len(self.addresses) + len(self.silent),
             "nodes_in_all": self._nodes_in_all,
+            "data_centres": 1 + len(self.asked.other_centres),
             "replication_factor": self.replication_factor,
             "reads_existing": bool(self.asked.read),
             "authentication": access.username is not None,
@@ -285,6 +289,20 @@ class ExistingCluster(Cleared, AnyCluster):
         keys = cluster_state.keys_on_every_node(session, self.keyspace, self.addresses)
         return cluster_state.write_at_all(session, len(self.addresses), f"{self.keyspace}.{_MARK}", keys)
 
+    def _check_others(self, everyone: Sequence[Host]) -> None:
+        """Refuse (InputError) other data centres that are not there, are the clients' own, or have too few nodes."""
+        nodes = Counter(str(host.datacenter) for host in everyone if host.datacenter)
+        for name in self.asked.other_centres:
+            if name not in nodes:
+                raise InputError(f"--other-dc: {name!r} is not there; name one of {_listed(sorted(nodes))}")
+            if name == self.data_centre:
+                raise InputError(f"--other-dc: {name!r} is the clients' own (--dc); name another, or leave it out")
+            if nodes[name] < self.replication_factor:
+                raise InputError(
+                    f"--other-dc: {self.replication_factor} replicas do not fit on the {counted(nodes[name], 'node')} "
+                    f"of {name!r}; change the profile, or leave it out"
+                )
+
     def _check_partitioner(self, partitioner: str) -> None:
         if not partitioner.endswith("Murmur3Partitioner"):
             raise InputError(
@@ -364,8 +382,9 @@ class ExistingCluster(Cleared, AnyCluster):
 
         A signal waits until it exists and can be dropped by its mark.
         """
-        data_centre = self.data_centre.replace("'", "''")
-        replication = f"{{'class': 'NetworkTopologyStrategy', '{data_centre}': {self.replication_factor}}}"
+        names = [name.replace("'", "''") for name in (self.data_centre, *self.asked.other_centres)]
+        each = ", ".join(f"'{name}': {self.replication_factor}" for name in names)
+        replication = f"{{'class': 'NetworkTopologyStrategy', {each}}}"
         with let_through():
             session = self.connect()
         try:

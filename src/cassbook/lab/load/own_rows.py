@@ -20,6 +20,8 @@ _encoded_bigint = struct.Struct(">iq").pack
 _stamp = struct.Struct(">q").unpack_from
 #: In an answer of rows, without their description: kind, flags, columns, rows; then the length of the only value.
 _AT_VALUE, _BIGINT_SIZE = 20, 8
+#: A value is encoded behind its length.
+_SIZE = 4
 #: Of which number on keys of probers are made, by type: nothing that values of a profile are made of.
 _FIRST: dict[str, int] = {
     **dict.fromkeys(("text", "varchar", "ascii"), 0), "blob": -(2**62), "int": -(2**31), "bigint": -(2**63),
@@ -47,7 +49,13 @@ class Target:
     write_id: bytes
     read_id: bytes
     written: bytes  # the value, encoded
-    keys: tuple[Callable[[int], bytes], ...]  # of prober n, encoded
+    keys: tuple[Callable[[int], bytes], ...]  # of prober n, encoded; those of the partition first
+    partitioned_by: int  # how many those are
+
+    def routing_key(self, number: int) -> bytes:
+        """Return what the token of a prober's row is made of."""
+        parts = [key(number)[_SIZE:] for key in self.keys[: self.partitioned_by]]
+        return parts[0] if len(parts) == 1 else b"".join(struct.pack(">H", len(x)) + x + b"\0" for x in parts)
 
 
 def targets(session: Session, keyspace: str, tables: Sequence[str]) -> tuple[list[Target], dict[str, str]]:
@@ -100,7 +108,8 @@ def _target(session: Session, keyspace: str, table: Any, column: Any) -> Target:
         return lambda n: encoded(place, value_of(kind, n if kind in _FIRST else 0))
 
     keys = tuple(key(place, _type(column)) for place, column in enumerate(table.primary_key, start=2))
-    return Target(table.name, column.name, write.query_id, read.query_id, encoded(1, value_of(_type(column), 0)), keys)
+    written, parts = encoded(1, value_of(_type(column), 0)), len(table.partition_key)
+    return Target(table.name, column.name, write.query_id, read.query_id, written, keys, parts)
 
 
 class OwnRows:
@@ -109,9 +118,17 @@ class OwnRows:
     def __init__(self, targets: Sequence[Target]) -> None:
         self._targets = targets
 
+    def routing_key(self, row: str) -> bytes:
+        """Return what the token of a row is made of, by its name."""
+        number = int(row.rpartition(":")[2])
+        return self._target(number).routing_key(number)
+
+    def _target(self, number: int) -> Target:
+        return self._targets[number % len(self._targets)]
+
     def row(self, number: int, read_cl: str, write_cl: str) -> Row:
         """Return row `number`, of the next table."""
-        target = self._targets[number % len(self._targets)]
+        target = self._target(number)
         keys = b"".join(key(number) for key in target.keys)
         count = len(target.keys)
         write = wire.execute_prefix(target.write_id, write_cl, count + 2)

@@ -27,6 +27,7 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.lab.load import wire
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.ycsb import create_keyspace
+from cassbook.profile.open import TRACED_PAUSE_MS
 from cassbook.staleness.checker import READS, WRITES
 
 TABLE = "staleness"
@@ -35,8 +36,6 @@ _encoded_bigint = struct.Struct(">iq").pack
 _POLL_S = 0.05
 _clock = time.perf_counter
 _NEVER = float("inf")
-#: Of a prober whose requests are traced, where it is alone.
-TRACED_PAUSE_MS = 250.0
 _DRAWS = 1 << 14  # about so many of waits and coordinators before they come again in the same order
 
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cassbook.core.consistency import Setting, levels, strong_settings
+from cassbook.core.consistency import Replicas, Setting, levels, strong_settings
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 from cassbook.lab.load.core_workloads import read_share
 from cassbook.lab.load.statements import own_shares
 from cassbook.profile import stress
-from cassbook.profile.open import BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
+from cassbook.profile.open import BROKEN, BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
 from cassbook.profile.profile import Profile, profile_of, read_yaml
 
 #: Rates as times the one asked for: on a cluster that people depend on, and on one of our own.
@@ -23,6 +24,13 @@ _LEAD_IN_S = 2.0
 _ASIDE_S, _START_S = 20.0, 60.0
 #: Of the time, what staleness gets where it is asked for; and the part of the rate that its requests are.
 _STALE_TIME, _STALE_RATE, _MOST_PROBES_PER_S = 0.35, 0.1, 500.0
+#: Rows whose requests are traced.
+_TRACED = 1
+#: Pairs that may win in several data centres: those that ask most of replicas elsewhere last, weak ones behind them.
+_OF_CENTRES = (
+    ("LOCAL_QUORUM", "LOCAL_QUORUM"), ("QUORUM", "QUORUM"), ("LOCAL_QUORUM", "EACH_QUORUM"),
+    ("LOCAL_ONE", "LOCAL_ONE"), ("LOCAL_ONE", "LOCAL_QUORUM"), ("LOCAL_QUORUM", "LOCAL_ONE"),
+)  # fmt: skip
 #: Fewer turns than that say nothing.
 _LEAST_TURNS = {True: 2, False: 3}  # on clusters of our own, and on others
 _MOST_WARM_UP_S = 30.0
@@ -50,14 +58,23 @@ def read(name: str, engine: str | None) -> Profile:
     return profile_of(content, path, engine=engine)
 
 
-def candidates(replicas: int) -> tuple[Setting, ...]:
-    """Return the settings that may win in one data centre: those that are just strong, and weaker ones.
+def candidates(of: Replicas) -> tuple[Setting, ...]:
+    """Return the settings that may win: those that are just strong, and weaker ones.
 
-    A setting that waits for more than it takes to be strong is slower than another that survives as much.
+    A setting that waits for more than it takes to be strong is slower than another that survives as much. In several
+    data centres they are levels that know of them, and QUORUM; in one, LOCAL_QUORUM is QUORUM.
 
-    >>> [one.levels for one in candidates(3)]
+    >>> [one.levels for one in candidates(Replicas((3,)))]
     ['QUORUM/QUORUM', 'ONE/ALL', 'ALL/ONE', 'ONE/ONE', 'ONE/QUORUM', 'QUORUM/ONE']
+    >>> [one.levels for one in candidates(Replicas((1, 1)))]
+    ['LOCAL_QUORUM/LOCAL_QUORUM', 'QUORUM/QUORUM', 'LOCAL_QUORUM/EACH_QUORUM']
     """
+    if len(of.by_centre) > 1:
+        by_wait = dict[object, Setting]()
+        for read, write in _OF_CENTRES:
+            by_wait.setdefault((of.needed(read), of.needed(write)), Setting(f"{read}/{write}", read, write))
+        return tuple(by_wait.values())
+    replicas = of.total
     strong = sorted(strong_settings(replicas), key=lambda one: -min(one.survives(replicas)))
     known = levels(replicas)
     weak = [
@@ -67,9 +84,25 @@ def candidates(replicas: int) -> tuple[Setting, ...]:
     return (*strong, *weak)
 
 
+def check_limits(replicas: Replicas, survive: int, any_stale: bool) -> None:
+    """Refuse (InputError) to measure where no setting can survive so many dead replicas, whatever it does otherwise.
+
+    `any_stale`: whether some reads may be stale.
+    """
+    able = [one for one in candidates(replicas) if any_stale or one.strong(replicas)]
+    most = max(min(one.survives(replicas)) for one in able)
+    if survive > most:
+        what = "no setting" if any_stale else "no setting whose reads see each write"
+        weaker = "" if any_stale else ", or allow stale reads with --stale and --after-ms"
+        raise InputError(
+            f"--survive: {what} survives {counted(survive, 'dead replica')} of {replicas.total}; give {most} or "
+            f"less{weaker}"
+        )
+
+
 def profile_for(
     profile: Profile, *, workload: str, rate_per_s: float, by: Figure, bound_ms: float, minutes: float,
-    after_ms: float | None = None, ours: bool,
+    after_ms: float | None = None, survive: int = 0, ours: bool, traces: bool = False, data_centres: int = 1,
 ) -> Profile:  # fmt: skip
     """Return the profile that measures a decision.
 
@@ -87,42 +120,76 @@ def profile_for(
         How long the measurement may take, about.
     after_ms : float, optional
         The age of a write at which staleness is asked for; None where no read may be stale.
+    survive : int
+        Dead replicas that a setting has to survive.
     ours : bool
         Whether clusters are started for it, and not one is measured that people depend on.
+    traces : bool
+        Whether some requests of the probe are traced.
+    data_centres : int
+        How many of an existing cluster hold replicas.
 
     Raises
     ------
     InputError
-        Where the time is too short for a turn of each setting, with how long it takes.
+        Where the time is too short for a turn of each setting, with how long it takes; and for several deployments.
     """
-    replicas = profile.cluster.replication_factor
-    found = {one.levels: one.strong(replicas) for one in candidates(replicas)}
-    settings, weak = list(found), [name for name, strong in found.items() if not strong]
+    profile = _in_one_place(profile, data_centres)
+    replicas = profile.replicas
+    settings = {one.levels: one for one in candidates(replicas)}
+    able = {name for name, one in settings.items() if min(one.survives(replicas)) >= survive
+            and (after_ms is not None or one.strong(replicas))}  # fmt: skip
+    weak = [name for name, one in settings.items() if name in able and not one.strong(replicas)]
     rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
     probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1
     warm_up_s = min(profile.warm_up.cap_s, _MOST_WARM_UP_S)
-    aside_s = warm_up_s + _START_S if ours else warm_up_s * (2 if probed else 1) + _ASIDE_S
+    aside_s = warm_up_s * (2 if probed else 1) + (_START_S if ours else _ASIDE_S)
     turns = len(settings) * len(rates), len(probed)
     measured_s, probed_s = _shared_out(60 * minutes, starts, aside_s, turns, _LEAST_TURNS[ours])
     common: dict[str, Any] = {
         "workloads": [workload], "repeats": starts, "segment_s": LEAST_SEGMENT_S, "lead_in_s": _LEAD_IN_S,
         "find_capacity": False, "rising": True, "bound_ms": bound_ms, "own_shares": [],
     }  # fmt: skip
-    until = None if ours else by
-    sections = [OpenSection(settings=settings, rates_per_s=rates, measured_s=measured_s, until_known=until, **common)]
+    sections = [OpenSection(
+        settings=list(settings), rates_per_s=rates, measured_s=measured_s, until_known=by,
+        briefly=[name for name in settings if name not in able], **common,
+    )]  # fmt: skip
     if probed:
-        probes = min(_MOST_PROBES_PER_S, _STALE_RATE * rate_per_s / 2)  # each is a write and a read
-        beside: dict[str, Any] = {
-            "rates_per_s": [round(rate_per_s - 2 * probes, 1)], "probe_after_ms": after_ms, "probes_per_s": probes
-        }  # fmt: skip
-        sections.append(OpenSection(settings=probed, measured_s=probed_s, **beside, **common))
+        how = {"settings": probed, "measured_s": probed_s, "probe_after_ms": after_ms} | common
+        sections.append(_beside(rate_per_s, traces, **how))
+    warm_up = profile.warm_up.model_copy(update={"cap_s": warm_up_s})
+    return _measuring(profile, sections, keep_samples="all", warm_up=warm_up)
+
+
+def _measuring(profile: Profile, sections: list[OpenSection], **more: Any) -> Profile:
+    """Return a profile that measures these sections and nothing else of it."""
     own = profile.workloads
-    return profile.model_copy(update={
-        "name": f"decide-{profile.name}"[:60], "open": sections, "keep_samples": "all",
+    return profile.model_copy(update=more | {
+        "name": f"decide-{profile.name}"[:60], "open": sections,
         "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
         "workloads": own and own.model_copy(update={"threads": []}),
-        "warm_up": profile.warm_up.model_copy(update={"cap_s": warm_up_s}),
     })  # fmt: skip
+
+
+def _in_one_place(profile: Profile, data_centres: int) -> Profile:
+    """Return a profile with so many data centres; refuse (InputError) one of several deployments."""
+    if profile.distance is not None and len(profile.distance.deployments) > 1:
+        named = ", ".join(profile.distance.deployments)
+        raise InputError(f"distance.deployments: a decision is for one deployment of {named}; leave the others out")
+    cluster = profile.cluster.model_copy(update={"data_centres": data_centres})
+    return profile.model_copy(update={"cluster": cluster})
+
+
+def _beside(rate_per_s: float, traces: bool, **how: Any) -> OpenSection:
+    """Return the section of the probe of staleness, whose requests are a part of the rate."""
+    beside = OpenSection(
+        rates_per_s=[rate_per_s], probe_traces=_TRACED if traces else 0, until_known=BROKEN,
+        probes_per_s=min(_MOST_PROBES_PER_S, _STALE_RATE * rate_per_s / 2), **how,  # each is a write and a read
+    )  # fmt: skip
+    left_per_s = round(rate_per_s - beside.probing_per_s, 1)
+    if not left_per_s > 0:
+        raise InputError(f"--rate: {rate_per_s:g} leaves nothing beside traced requests; leave --traces out")
+    return beside.model_copy(update={"rates_per_s": [left_per_s]})
 
 
 def trouble_for(
@@ -138,13 +205,8 @@ def trouble_for(
         "find_capacity": False, "own_shares": [], "settings": list(settings), "rates_per_s": [rate_per_s],
         "measured_s": _UNDER_TROUBLE_S,
     }  # fmt: skip
-    own = profile.workloads
-    return profile.model_copy(update={
-        "name": f"decide-{profile.name}"[:60], "engine": engine, "keep_samples": "first_block",
-        "open": [OpenSection(trouble=trouble, **common) for trouble in ("", *strikes)],
-        "pure": None, "mixed": None, "cold": None, "paced": None, "faults": None,
-        "workloads": own and own.model_copy(update={"threads": []}),
-    })  # fmt: skip
+    sections = [OpenSection(trouble=trouble, **common) for trouble in ("", *strikes)]
+    return _measuring(profile, sections, engine=engine, keep_samples="first_block")
 
 
 def _shared_out(whole_s: float, starts: int, aside_s: float, turns: tuple[int, int], least: int) -> tuple[float, float]:

@@ -22,8 +22,9 @@ from cassbook.lab.run import conditions, open_cells
 from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
+from cassbook.latency import verdicts
 from cassbook.profile import columns, syntax
-from cassbook.profile.open import PROBED
+from cassbook.profile.open import PROBED, OpenSection
 from cassbook.profile.profile import Profile, TableSection
 from cassbook.profile.values import Values
 from cassbook.profile.workloads import OwnWorkload
@@ -32,6 +33,8 @@ from cassbook.profile.workloads import OwnWorkload
 GUESSED_PER_S = 6_000
 #: Besides its value a cell stores its column's name, a time stamp and lengths; a row its key. Before compression.
 _CELL_BYTES, _ROW_BYTES = 40, 64
+#: What Cassandra writes of a traced request, about: events, in rows of `_EVENT_BYTES`.
+_EVENTS, _EVENT_BYTES = 20, 200
 #: Of its cap, what a warm-up takes as a rule.
 _WARM_UP = 0.6
 _MB = 1e6
@@ -58,7 +61,7 @@ def written(profile: Profile, cells: Iterable[Cell], per_s: float = GUESSED_PER_
     `per_s`: requests a second that the cluster answers where nothing bounds them.
     """
     cells = list(cells)
-    replicas = profile.cluster.replication_factor
+    replicas = profile.replicas.total
     blocks = len({cell.block for cell in cells})
     loaded = blocks * profile.table.record_count * _row_bytes(profile.table) if profile.uses_table else 0.0
     for _, workload in {(cell.block, cell.workload) for cell in cells if cell.workload}:
@@ -160,7 +163,8 @@ def _probed(profile: Profile, cell: Cell) -> float:
         return 0.0
     part = open_cells.section_of(profile, cell)
     seconds = open_cells.rounds(part) * (part.lead_in_s + part.segment_s)
-    return part.probes_per_s * seconds * (_ROW_BYTES + _CELL_BYTES)
+    probes = part.probes_per_s * seconds * (_ROW_BYTES + _CELL_BYTES)
+    return probes + part.traced_per_s * seconds * _EVENTS * _EVENT_BYTES
 
 
 def _operations(profile: Profile, cell: Cell, per_s: float) -> float:
@@ -194,7 +198,8 @@ def profile_for(
     profile, left_out = conditions.for_existing(profile)
     for line in left_out:
         log(line)
-    part = profile.cluster.model_dump() | {"nodes": len(cluster.addresses)}
+    centres = 1 + len(cluster.asked.other_centres)
+    part = profile.cluster.model_dump() | {"nodes": len(cluster.addresses), "data_centres": centres}
     try:
         fitting = Profile.model_validate(profile.model_dump() | {"cluster": part})
     except ValidationError as error:
@@ -255,16 +260,27 @@ def open_load(profile: Profile) -> list[str]:
         given = f"at {f'{low:g} to ' if low < high else ''}{high:g} requests a second"
         rates = f"{rates}, and {given}" if shares else given
     beyond = "" if part.find_capacity else ", never above"
-    bound = "" if part.bound_ms is None else f", or at a p99 above {open_cells.MOST_BOUNDS * part.bound_ms:g} ms"
-    ends = f"a mix ends at {open_cells.MOST_FAILED:.0%} failed requests{bound}"
+    bound = "" if part.bound_ms is None else f", or at a p99 above {verdicts.MOST_BOUNDS * part.bound_ms:g} ms"
+    ends = f"a mix ends at {verdicts.MOST_FAILED:.0%} failed requests{bound}"
     lasting, of_mix = f"at most {profile.warm_up.cap_s:g} s", f"{open_cells.most_warm_up_s(profile, part):g} s"
     warm_ups = f"closed loops of {lasting} in each block, and of at most {of_mix} before each mix"
     if profile.rates_bound:
         warm_ups = f"{lasting} before each mix, at the lowest of these rates"
     lines = [f"open arrivals: {rates}, in rising order{beyond}; {ends}", f"warm-ups: {warm_ups}"]
+    if traced := sum(map(_traced, profile.open)):
+        lines.append(
+            f"traces: about {traced:.0f} requests, each a row in system_traces.sessions and about {_EVENTS} in "
+            "system_traces.events, which expire after a day; the replication of that keyspace is not changed"
+        )
     if part.find_capacity:
         lines.append("--find-capacity: each setting is loaded until it carries no more, before the rates and after")
     return lines
+
+
+def _traced(part: OpenSection) -> float:
+    """How many requests of a section are traced, about."""
+    seconds = open_cells.rounds(part) * (part.lead_in_s + part.segment_s)
+    return part.traced_per_s * seconds * len(part.settings) * len(part.rates_per_s or ()) * len(part.mixes)
 
 
 def check_statements(profile: Profile, cluster: ExistingCluster) -> bool:

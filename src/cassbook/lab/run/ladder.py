@@ -27,8 +27,6 @@ from cassbook.lab.run.client import Client, During
 from cassbook.lab.run.open_cells import (
     AGAIN_S,
     MOST_BEHIND_S,
-    MOST_BOUNDS,
-    MOST_FAILED,
     MOST_FAILED_COLD,
     MOST_ROUNDS,
     MOST_TRIALS,
@@ -42,7 +40,7 @@ from cassbook.latency import verdicts
 from cassbook.latency.backlog import Backlog, backlog
 from cassbook.latency.cell_checks import CLIENT_SHARE, WAITED_SHARE
 from cassbook.latency.in_segments import InSegments
-from cassbook.profile.open import OpenSection, mix_name
+from cassbook.profile.open import BROKEN, Figure, OpenSection, mix_name
 
 #: Where a search begins: so many times what the setting carried in the block before, between what it carried and what
 #: it did not; in a first block so many times what it got done in its turns among others.
@@ -55,6 +53,8 @@ _BELOW, _WELL_BELOW, _ABOVE, _LONGEST = 0.95, 0.8, 1.1, 1.5
 _KNOWN, _NEARER = 1.12, 1.03
 #: Rounds of a ladder's warm-up go on until no setting gets more than this part more done than in the round before.
 _SETTLED = 0.10
+#: By what a setting breaks down where nothing else is said.
+_TAIL: Figure = "p99"
 #: What a setting carries has drifted if it changed by more than this.
 DRIFT = 0.10
 
@@ -152,7 +152,7 @@ class Trial:
     @property
     def keeps_up(self) -> bool:
         """Whether clients get their answers: no trend in the backlog, and hardly a failure."""
-        return not self.backlog.grows and self.failed_share <= MOST_FAILED
+        return not self.backlog.grows and self.failed_share <= verdicts.MOST_FAILED
 
     @property
     def carried(self) -> bool:
@@ -162,7 +162,7 @@ class Trial:
     @property
     def doubtful(self) -> bool:
         """Whether a backlog seemed to grow, of which all requests found a slot: a moment's stall looks like that."""
-        return self.backlog.grows and not (self.full or self.behind or self.failed_share > MOST_FAILED)
+        return self.backlog.grows and not (self.full or self.behind or self.failed_share > verdicts.MOST_FAILED)
 
     @property
     def below_per_s(self) -> float:
@@ -427,7 +427,8 @@ class Ladder:
         count = rounds(part)
         order = balanced_order(len(cells), count, (*self._bench.seed, 2, cells[0].order))
         counted_s = part.measured_s / count
-        enough = Enough(part, len(cells), count)
+        brief = frozenset(place for place, cell in enumerate(cells) if "/".join(self._pair(cell)) in part.briefly)
+        enough = Enough(part, len(cells), count, brief)
 
         def load(runner: Runner, path: Path) -> Measured:
             segments: list[Segment] = []
@@ -484,9 +485,9 @@ class Ladder:
             + (samples["started_s"].to_numpy() - samples["intended_s"].to_numpy()) * 1e3
         )
         p99_ms = float(np.quantile(response_ms, 0.99)) if len(response_ms) else 0.0
-        if failed >= (MOST_FAILED_COLD if cold else MOST_FAILED):
+        if failed >= (MOST_FAILED_COLD if cold else verdicts.MOST_FAILED):
             self._stopped = f"{failed:.1%} of the requests failed"
-        elif self._part.bound_ms and not cold and p99_ms > MOST_BOUNDS * self._part.bound_ms:
+        elif self._part.bound_ms and not cold and p99_ms > verdicts.MOST_BOUNDS * self._part.bound_ms:
             self._stopped = f"p99 is {p99_ms:.0f} ms, more than ten times the bound of {self._part.bound_ms:g} ms"
         if self._stopped:
             self._bench.log(f"{self._what()}: stopped, for {self._stopped}; higher rates are not measured")
@@ -496,13 +497,16 @@ class Ladder:
 class Enough:
     """Which settings of a rate take no more turns, if its section says `until_known`: the broken down, and the known.
 
-    Known is a figure that is on one side of the bound, or near it.
+    Known is a figure that is on one side of the bound, or near it. `brief`: settings, by their places, that are out
+    whatever they show, and so take as few turns as an interval needs.
     """
 
-    def __init__(self, part: OpenSection, settings: int, count: int) -> None:
+    def __init__(self, part: OpenSection, settings: int, count: int, brief: frozenset[int] = frozenset()) -> None:
         self.begin()
-        self._part, self._settings = part, settings
-        at = verdicts.looks(count) if part.until_known else ()
+        self._part, self._settings, self._brief = part, settings, brief
+        #: What is judged; of settings that are only left out where they break down, nothing is.
+        self._by: Figure | None = None if part.until_known == BROKEN else part.until_known
+        at = verdicts.looks(count) if self._by else ()
         self._looks = {rounds * settings for rounds in at}
         # Each setting is held against a bound, and weak ones may be against one of staleness.
         self._error = verdicts.share_of_error(2 * settings, len(at) or 1)
@@ -514,19 +518,19 @@ class Enough:
 
     def look(self, turns_over: int, segments: Sequence[Segment]) -> bool:
         """Look after so many turns, counting those that were left out, if it is time to; return whether it was."""
-        by, bound_ms = self._part.until_known, self._part.bound_ms
+        by, bound_ms = self._by or _TAIL, self._part.bound_ms
         rounds_over, within = divmod(turns_over, self._settings)
-        if by is None or bound_ms is None or within or rounds_over < FEWEST:
+        if self._part.until_known is None or bound_ms is None or within or rounds_over < FEWEST:
             return False
         due, before = turns_over in self._looks, len(self.settled)
         for variant in set(range(self._settings)) - self.settled:
             own = [segment for segment in segments if segment.variant == variant]
             unsent = sum(segment.outcome.due.n_unsent for segment in own if segment.outcome.due)
             seen = InSegments.of_tables([segment.samples for segment in own])
-            if unsent or seen.failed >= MOST_FAILED * seen.requests or seen.estimate(by).value > MOST_BOUNDS * bound_ms:
+            if unsent or seen.breaks_down(by, bound_ms):
                 self.broken.add(variant)
                 self.settled.add(variant)
-            elif due and verdicts.is_settled(seen.estimate(by, self._error), bound_ms):
+            elif variant in self._brief or (due and verdicts.is_settled(seen.estimate(by, self._error), bound_ms)):
                 self.settled.add(variant)
         return due or len(self.settled) > before
 

@@ -95,7 +95,7 @@ def measure_in_turn(
     (`in_turn_with`). Complete runs are left alone where another is not. Returns the folders, complete.
     """
     for profile in profiles.values():
-        _check_processors(profile)
+        _check_nodes(profile, existing is None)
     with ExitStack() as opened:
         stores = _stores(profiles, resume)
         for store in stores:
@@ -116,8 +116,12 @@ def measure_in_turn(
     return list(profiles)
 
 
-def _check_processors(profile: Profile) -> None:
-    """Refuse (InputError) processors of their own, or quotas, that nodes cannot have here."""
+def _check_nodes(profile: Profile, ours: bool) -> None:
+    """Refuse (InputError) data centres, processors of their own, or quotas, that nodes cannot have here."""
+    if ours and profile.cluster.data_centres > 1:
+        raise InputError(
+            "cluster.data_centres: is of an existing cluster; on clusters started here give distance.deployments"
+        )
     asked = {section.processors for section in profile.open}
     if "own" in asked:
         processors.check_own(profile.cluster.nodes)

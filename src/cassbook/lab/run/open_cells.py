@@ -34,8 +34,6 @@ _FIRST_TRIALS, _TRIALS, MOST_TRIALS = 4.5, 2.7, 8
 _ROUNDS, MOST_ROUNDS = 3.5, 10
 #: What a trial, or a round of closed loops, takes longer than it lasts: the last is answered, its samples are written.
 _AFTER_S = 3.0
-#: On a cluster that people depend on, what ends a ladder: so many failures, or p99 over so many times the bound.
-MOST_FAILED, MOST_BOUNDS = 0.01, 10.0
 #: While all is cold, so many more may fail: connections and code are new, and one busy moment is not what rates do.
 MOST_FAILED_COLD = 0.1
 #: Between two segments all requests are answered, and a few milliseconds of samples are written.
@@ -206,6 +204,11 @@ def rounds(part: OpenSection) -> int:
     return math.ceil(part.measured_s / part.segment_s)
 
 
+def _tries(part: OpenSection) -> bool:
+    """Whether each setting is tried at each rate before it takes turns there: its turns may show that as well."""
+    return not (part.find_capacity or part.until_known)
+
+
 def strike_seconds(part: OpenSection) -> float:
     """How long the load lasts under which a node is struck, without its lead-in."""
     return BEFORE_S + (_BY_HAND_S if part.trouble == BY_HAND else UNNOTICED_S) + part.measured_s
@@ -214,13 +217,13 @@ def strike_seconds(part: OpenSection) -> float:
 def seconds(profile: Profile, group: Group) -> float:
     """About how long a group takes, without what its ladder takes before and after it.
 
-    Where capacity is not looked for, each setting is tried at each rate first.
+    Where capacity is not looked for, each setting may be tried at each rate first.
     """
     part = section_of(profile, group[0])
     if part.trouble in _BACK_S:
         return part.lead_in_s + strike_seconds(part) + _BACK_S[part.trouble] + _OVERHEAD_S
     segment_s = part.lead_in_s + part.measured_s / rounds(part) + _BETWEEN_S
-    trials_s = 0.0 if part.find_capacity else part.lead_in_s + TRIAL_S
+    trials_s = part.lead_in_s + TRIAL_S if _tries(part) else 0.0
     return (segment_s * rounds(part) + trials_s) * len(group) + _OVERHEAD_S
 
 
@@ -257,7 +260,7 @@ def requests(profile: Profile, cell: Cell, carried_per_s: float) -> float:
     per_s = cell.rate_per_s if cell.rate_per_s > 0 else share * carried_per_s
     if part.trouble in _BACK_S:
         return per_s * (part.lead_in_s + strike_seconds(part)) / len(PARTS)
-    trial_s = 0.0 if part.find_capacity else part.lead_in_s + TRIAL_S
+    trial_s = part.lead_in_s + TRIAL_S if _tries(part) else 0.0
     return per_s * (rounds(part) * part.lead_in_s + part.measured_s + trial_s)
 
 

@@ -88,6 +88,7 @@ def _block(profile: Profile, block: int) -> list[Cell]:
 def _at_distance(profile: Profile, block: int, seed: list[int], deployment: str) -> list[Cell]:
     """Cells of one deployment, each of which has a cluster start of its own."""
     cells = _pure_and_mixed(profile, block, seed, deployment)
+    cells += _workload_cells(profile, block, len(cells), deployment)
     return cells + open_cells.cells(profile, block, len(cells), deployment)
 
 
@@ -140,7 +141,7 @@ def _grouped(cells: list[Cell]) -> dict[str, list[Cell]]:
     return {name: of if len(of) > 1 else [replace(of[0], cell_group="")] for name, of in grouped.items()}
 
 
-def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
+def _workload_cells(profile: Profile, block: int, place: int, deployment: str = "") -> list[Cell]:
     """Cells of the workloads, in closed loops and at fixed rates, in random order.
 
     They follow all pure and mixed cells, for theirs are more tables to load. Those at fixed rates never alternate: what
@@ -154,17 +155,20 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     loads = [(f"t{threads:04d}", threads, math.nan, list(shares)) for threads in part.threads]
     for what, (workload, _) in shares.items():
         loads += [(f"paced{rate:g}", max(part.threads), rate, [what]) for rate in part.rates_of(workload)]
-    cells = []
+    cells, at = [], f"b{block}-{deployment}" if deployment else f"b{block}"
     for load, threads, rate, among in loads:
         for what in among:
             for name in part.settings:
-                pair, start = profile.setting(name), f"b{block}-{load}-{what}"
+                pair, start = profile.setting(name), f"{at}-{load}-{what}"
                 workload, share = shares[what]
                 cell_id = f"{start}-{name.replace('/', '+')}"
                 cells.append(Cell(cell_id, "workload", threads, *_levels(pair), share, block, block, 0, workload,
                                   rate_per_s=rate, cell_group=start if math.isnan(rate) else "",
+                                  deployment=deployment,
                                   arrivals="" if math.isnan(rate) else "even"))  # fmt: skip
-    return _drawn(profile, cells, [profile.seed, block, 1], place)
+    names = list(profile.distance.deployments) if profile.distance else []
+    of_place = [names.index(deployment)] if names else []
+    return _drawn(profile, cells, [profile.seed, block, 1, *of_place], place)
 
 
 def share_of_reads(profile: Profile, workload: str) -> float:

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import sha256, write_text
-from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
+from cassbook.core.schema import CELLS, OPEN, SAMPLES, SCHEMA_VERSION, TRIAL, read_cells
 from cassbook.core.words import counted
 from cassbook.lab.load.recorder import write_samples
 from cassbook.lab.load.slices import Slices
@@ -234,7 +234,10 @@ class RunStore:
 
         path = self.folder / digest.STATISTICS
         write_text(path, digest.with_block(path, digest.statistics(cells, read)))
-        digest.add_to_log(self.folder / digest.HISTOGRAMS, cells, read)
+        digest.add_to_log(self.folder / digest.HISTOGRAMS, cells[cells["kind"] != TRIAL], read)
+        if self._profile.keep_samples == "segments":
+            in_turn = cells[(cells["kind"] == OPEN) & (cells["slices"] > 0)]
+            digest.add_to_log(self.folder / digest.SEGMENTS, in_turn, read, digest.segment_histograms)
 
     def _keep_samples(self, block: int, cell_ids: list[str]) -> None:
         """Put the samples of some of a block's cells into one file."""
@@ -277,7 +280,7 @@ def of_cell(samples: pa.Table, cell_id: str) -> pa.Table:
 
 def _sums(folder: Path) -> dict[str, str]:
     """SHA-256 of tables, histograms, and each block's samples, by relative path."""
-    tables = [folder / name for name in ("cells.csv", SLICES, digest.STATISTICS, digest.HISTOGRAMS)]
+    tables = [folder / name for name in ("cells.csv", SLICES, digest.STATISTICS, digest.HISTOGRAMS, digest.SEGMENTS)]
     files = [*(path for path in tables if path.exists()), *sorted((folder / "samples").glob("block-*.parquet"))]
     return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
 

@@ -7,7 +7,8 @@ import pytest
 from cassbook.book.chapters import given_load, load_picture
 from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
-from cassbook.latency.open_loads import Mix, OpenLoads
+from cassbook.latency.open_choices import Mix
+from cassbook.latency.open_loads import OpenLoads
 from cassbook.records.run import RecordedRun
 from tests.helpers import open_runs
 

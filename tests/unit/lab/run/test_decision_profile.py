@@ -2,6 +2,7 @@
 
 import pytest
 
+from cassbook.core.consistency import Replicas
 from cassbook.core.errors import InputError
 from cassbook.lab.run import decision_profile
 from cassbook.lab.run.plan import plan
@@ -40,6 +41,7 @@ def test_on_hosts_nothing_is_above_a_quarter_more_than_the_rate(given):
     assert probed.rates_per_s[0] + 2 * probed.probes_per_s == 2000
     assert probed.settings == ["ONE/ONE", "ONE/QUORUM", "QUORUM/ONE"]
     assert wanted.open[0].until_known == "p99"
+    assert made(given, ours=True, minutes=30).open[0].until_known == "p99"
 
 
 def test_it_is_a_profile_that_can_be_measured_and_fills_its_time(given):
@@ -58,11 +60,89 @@ def test_it_is_a_profile_that_can_be_measured_and_fills_its_time(given):
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 5])
 def test_each_pair_of_levels_is_measured_once_and_none_waits_for_more_than_it_takes(replicas):
-    found = decision_profile.candidates(replicas)
+    found = decision_profile.candidates(Replicas((replicas,)))
     waits = [one.waits(replicas) for one in found]
     assert len(set(waits)) == len(waits)
     assert all(r + w <= replicas + 1 for r, w in waits)
     assert any(one.strong(replicas) for one in found)
+
+
+@pytest.mark.parametrize("by_centre", [(3, 3), (2, 3, 3), (1, 1)])
+def test_in_several_data_centres_levels_that_know_of_them_are_candidates(by_centre):
+    replicas = Replicas(by_centre)
+    found = decision_profile.candidates(replicas)
+    waits = [(replicas.needed(one.read_cl), replicas.needed(one.write_cl)) for one in found]
+    assert len(set(waits)) == len(waits)
+    assert {"LOCAL_QUORUM/LOCAL_QUORUM", "QUORUM/QUORUM"} <= {one.levels for one in found}
+    assert any(not one.strong(replicas) for one in found) == (by_centre != (1, 1))
+
+
+DEPLOYMENTS = {
+    "near": {"notation": "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})", "regions": ["here", "near"]},
+    "far": {"notation": "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})", "regions": ["here", "far"]},
+}
+
+
+def test_a_deployment_of_ones_own_in_two_data_centres_can_be_decided(given):
+    def apart(*names):
+        rows = [{"from": "here", "to": name, "rtt_ms": 10} for name in ("here", *names)]
+        rows += [{"from": name, "to": name, "rtt_ms": 1} for name in names]
+        distance = {"deployments": {name: DEPLOYMENTS[name] for name in names}, "distances": rows}
+        cluster = {"nodes": 6, "replication_factor": 6}
+        content = given.model_dump() | {"cluster": cluster, "distance": distance}
+        content["workloads"] |= {"settings": ["QUORUM/QUORUM"]}
+        return Profile.model_validate(content)
+
+    wanted = made(apart("near"), ours=True, minutes=40, after_ms=50.0)
+    assert Profile.model_validate(wanted.model_dump()) == wanted
+    assert wanted.open[0].settings[:2] == ["LOCAL_QUORUM/LOCAL_QUORUM", "QUORUM/QUORUM"]
+    assert wanted.open[1].settings == ["LOCAL_ONE/LOCAL_ONE", "LOCAL_ONE/LOCAL_QUORUM", "LOCAL_QUORUM/LOCAL_ONE"]
+    assert {cell.deployment for cell in plan(wanted)[0]} == {"near"}
+    with pytest.raises(InputError, match=r"distance\.deployments: a decision is for one deployment of near, far"):
+        made(apart("near", "far"), ours=True, minutes=40)
+
+
+def test_of_an_existing_cluster_the_other_data_centres_hold_as_many(given):
+    wanted = made(given, data_centres=2)
+    assert wanted.replicas == Replicas((3, 3))
+    assert Profile.model_validate(wanted.model_dump()) == wanted
+    assert wanted.open[0].settings[0] == "LOCAL_QUORUM/LOCAL_QUORUM"
+
+
+def test_traced_requests_are_a_part_of_the_rate(given):
+    plain, traced = (made(given, after_ms=50.0, traces=traces).open[1] for traces in (False, True))
+    assert (plain.probe_traces, traced.probe_traces) == (0, 1)
+    for part in (plain, traced):
+        assert part.rates_per_s[0] + part.probing_per_s == pytest.approx(2000, abs=0.1)
+    with pytest.raises(InputError, match="leave --traces out"):
+        made(given, after_ms=50.0, traces=True, rate_per_s=5.0)
+
+
+@pytest.mark.parametrize(
+    ("by_centre", "survive", "any_stale", "said"),
+    [
+        ((3,), 2, False, "--survive: no setting whose reads see each write survives 2 dead replicas of 3; give 1 or"),
+        ((3,), 3, True, "--survive: no setting survives 3 dead replicas of 3; give 2 or less"),
+        ((3,), 2, True, ""),
+        ((3, 3), 2, False, ""),
+    ],
+)
+def test_limits_that_no_setting_can_meet_are_refused_before_anything_is_measured(by_centre, survive, any_stale, said):
+    if not said:
+        decision_profile.check_limits(Replicas(by_centre), survive, any_stale)
+        return
+    with pytest.raises(InputError, match=said):
+        decision_profile.check_limits(Replicas(by_centre), survive, any_stale)
+
+
+def test_settings_that_cannot_win_take_few_turns_and_are_not_probed(given):
+    strict = made(given, survive=1).open
+    assert strict[0].briefly == ["ONE/ALL", "ALL/ONE", "ONE/ONE", "ONE/QUORUM", "QUORUM/ONE"]
+    loose = made(given, survive=1, after_ms=50.0).open
+    assert loose[0].briefly == ["ONE/ALL", "ALL/ONE"]
+    assert loose[1].settings == ["ONE/ONE", "ONE/QUORUM", "QUORUM/ONE"]
+    assert made(given, survive=2, after_ms=50.0).open[1].settings == ["ONE/ONE"]
+    assert made(given, after_ms=50.0).open[0].briefly == []
 
 
 def test_too_short_a_time_says_how_long_it_takes(given):

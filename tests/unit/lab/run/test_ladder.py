@@ -10,15 +10,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from cassbook.advisor.live import segments_of
 from cassbook.core.schema import TRIAL, Mark
 from cassbook.lab.load.slices import Slices
 from cassbook.lab.run import ladder as ladders_module
 from cassbook.lab.run.cell import Cell, groups, ladders
-from cassbook.lab.run.ladder import DRIFT, Carried, Known, Ladder, Measured
+from cassbook.lab.run.ladder import DRIFT, Carried, Enough, Known, Ladder, Measured
 from cassbook.lab.run.open_cells import MOST_TRIALS, section_of
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.latency.backlog import Backlog
+from cassbook.profile.open import OpenSection
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.helpers.command import cassbook
@@ -31,6 +33,7 @@ PROFILE = """
 name: open
 title: Two settings of known capacity
 seed: 7
+keep_samples: all
 table: {record_count: 10}
 load: {steady_s: 1.0}
 warm_up: {cap_s: 1.0}
@@ -56,8 +59,8 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.setattr(ladders_module, "AGAIN_S", 0.8)
     monkeypatch.setattr(ladders_module, "TRIAL_S", 2.0)
 
-    def measure(section, name="run", **short):
-        (tmp_path / "open.yaml").write_text(PROFILE + section)
+    def measure(section, name="run", kept="all", **short):
+        (tmp_path / "open.yaml").write_text(PROFILE.replace("samples: all", f"samples: {kept}") + section)
         profile = load_profile(str(tmp_path / "open.yaml"))
         short = {"segment_s": 1.5, "measured_s": 3.0, "lead_in_s": 0.5} | short
         profile = profile.model_copy(update={"open": [part.model_copy(update=short) for part in profile.open]})
@@ -200,6 +203,30 @@ def test_turns_end_once_each_setting_is_told_from_the_bound(measured):
     assert cells["measured_s"].tolist() == [pytest.approx(18.0)] * 2
     assert sum("still open: no setting" in line for line in said) == 1
     assert run.slices[run.slices["cell_id"].isin(cells.index)]["round"].max() == 11
+
+
+@pytest.mark.paced
+def test_all_turns_are_taken_where_only_what_breaks_down_is_left_out_and_histograms_say_what_samples_do(measured):
+    whole = "  rates_per_s: [100]\n  rising: true\n  find_capacity: false\n  bound_ms: 5000\n  until_known: broken\n"
+    runs = [measured(whole, kept, kept, measured_s=6.0)[0] for kept in ("all", "segments")]
+    for run in runs:
+        cells = run.cells[run.cells["kind"] == "open"]
+        assert set(cells["slices"]) == {4}
+        assert set(run.cells.loc[run.cells["kind"] == TRIAL, "condition"]) == {"warm_up"}
+    samples, kept = runs
+    assert not samples.segments
+    for cell in kept.cells[kept.cells["kind"] == "open"].itertuples():
+        assert not kept.has_samples(cell.cell_id)
+        counted = segments_of(kept, cell.cell_id)
+        assert (counted.count, counted.failed) == (4, 0)
+        assert counted.requests == int(kept.statistics.set_index("cell_id").loc[cell.cell_id, "n_ok"])
+        assert counted.estimate("p50").value == pytest.approx(run_p50_ms(kept, cell.cell_id), rel=0.02)
+    one = samples.cells.loc[samples.cells["kind"] == "open", "cell_id"].iloc[0]
+    assert segments_of(samples, one).estimate("p50").value == pytest.approx(run_p50_ms(samples, one), rel=0.02)
+
+
+def run_p50_ms(run, cell_id):
+    return float(run.statistics.set_index("cell_id").loc[cell_id, "response_p50_us"]) / 1e3
 
 
 @pytest.mark.paced
@@ -398,3 +425,42 @@ def test_what_the_block_before_carried_is_of_the_same_mix():
     assert Known.before(recorded, like).carried_per_s == {("ONE", "ONE"): 350.0}
     assert Known.before(recorded, dataclasses.replace(like, block=1)).carried_per_s == {}
     assert Known.before(recorded, dataclasses.replace(like, condition="quota")).carried_per_s == {("ONE", "ONE"): 70.0}
+
+
+def test_a_rate_that_is_measured_again_forgets_what_it_had_settled():
+    part = OpenSection(workloads=["rows"], rates_per_s=[100.0], bound_ms=20.0, until_known="p99", find_capacity=False)
+    enough = Enough(part, 2, 24)
+    enough.settled |= {0, 1}
+    enough.broken.add(1)
+    enough.begin()
+    assert not enough.settled
+    assert not enough.broken
+
+
+@pytest.mark.parametrize(("until", "looked"), [("p99", True), ("broken", False), (None, False)])
+def test_nothing_is_judged_where_only_what_breaks_down_is_left_out(until, looked):
+    part = OpenSection(workloads=["rows"], rates_per_s=[100.0], bound_ms=1e6, until_known=until, find_capacity=False)
+    enough, made = Enough(part, 1, 12), np.random.default_rng(1).exponential(5.0, (12, 500))
+    segments = [segment_of(own_ms) for own_ms in made]
+    assert enough.look(12, segments) == looked
+    assert enough.settled == ({0} if looked else set())
+    assert not enough.broken
+
+
+def test_what_is_out_whatever_it_shows_takes_few_turns():
+    part = OpenSection(workloads=["rows"], rates_per_s=[100.0], bound_ms=20.0, until_known="p99", find_capacity=False)
+    enough = Enough(part, 1, 24, frozenset({0}))
+    segments = [segment_of(own_ms) for own_ms in np.random.default_rng(1).exponential(5.0, (3, 500))]
+    assert not enough.look(2, segments[:2])
+    assert enough.look(3, segments)
+    assert enough.settled == {0}
+
+
+def segment_of(response_ms):
+    """A segment of variant 0 with such response times."""
+    count = len(response_ms)
+    samples = pa.table({
+        "phase": ["steady"] * count, "outcome": ["ok"] * count, "latency_us": response_ms * 1e3,
+        "started_s": np.zeros(count), "intended_s": np.zeros(count),
+    })  # fmt: skip
+    return SimpleNamespace(variant=0, samples=samples, outcome=SimpleNamespace(due=None))

@@ -9,9 +9,13 @@ from cassandra.cqltypes import _cqltypes
 from cassbook.lab.load import own_rows, values
 from cassbook.lab.load.own_rows import OwnRows, Target
 from cassbook.lab.load.staleness_probe import History, Panel
-from cassbook.lab.run.side_probe import counts
+from cassbook.lab.run.side_probe import counts, tracing_ms
 
 NO_TRACES = pd.DataFrame()
+
+
+def KEY(number):
+    return struct.pack(">ii", 4, number)
 
 
 def test_reads_are_counted_by_whether_another_coordinator_wrote():
@@ -34,7 +38,7 @@ def test_half_of_the_reads_go_through_the_coordinator_of_their_write():
 
 
 def test_an_own_row_knows_its_version_by_the_time_of_its_write():
-    target = Target("b", "a", b"W" * 16, b"R" * 16, b"\0\0\0\4\0\0\0\0", (lambda n: struct.pack(">ii", 4, n),))
+    target = Target("b", "a", b"W" * 16, b"R" * 16, b"\0\0\0\4\0\0\0\0", (KEY,), 1)
     row = OwnRows([target]).row(7, "ONE", "QUORUM")
     body = row.write(3, 1_000_000)
     assert body.endswith(struct.pack(">ii", 4, 7))
@@ -43,6 +47,22 @@ def test_an_own_row_knows_its_version_by_the_time_of_its_write():
     assert row.seen(answer) == 3
     assert row.seen(struct.pack(">iiii", 2, 4, 1, 0)) == 0
     assert row.name == "b:7"
+
+
+def test_a_rows_token_is_made_of_its_partition_key_as_the_driver_has_it():
+    one, two = (Target("b", "a", b"", b"", b"", (KEY, KEY, KEY), parts) for parts in (1, 2))
+    assert OwnRows([one]).routing_key("b:7") == struct.pack(">i", 7)
+    part = struct.pack(">Hi", 4, 7) + b"\0"
+    assert OwnRows([one, two]).routing_key("b:7") == part + part
+
+
+def test_half_of_what_tracing_adds_to_reads_is_taken_for_its_cost():
+    reads = pd.DataFrame({"sent_s": [0.0, 1.0], "returned_s": [0.002, 1.004]})
+    traced = pd.DataFrame({"kind": ["READ", "UPDATE"], "latency_ms": [4.0, 100.0]})
+    cost = tracing_ms(History(pd.DataFrame(), reads, 0, traced))
+    assert (cost.low, cost.value, cost.high) == pytest.approx((0.0, 0.5, 1.0))
+    faster = tracing_ms(History(pd.DataFrame(), reads, 0, traced.assign(latency_ms=1.0)))
+    assert (faster.value, faster.high) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("kind", own_rows._FIRST)

@@ -26,13 +26,13 @@ from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
-from cassbook.lab.experiments.staleness import traces
 from cassbook.lab.experiments.workbench import Workbench
-from cassbook.lab.load import staleness_probe
+from cassbook.lab.load import staleness_probe, traces
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.client import Place
 from cassbook.lab.run.processes import ClientProcesses
+from cassbook.profile.open import TRACED_PAUSE_MS
 from cassbook.profile.profile import LoadSection, MixedSection, Profile, TableSection
 from cassbook.staleness import curves
 from cassbook.staleness.checker import judge
@@ -170,7 +170,7 @@ class _Panels:
         traced = 0 if point.meet or point.versions > 1 else experiment.traced
         return staleness_probe.Panel(
             level_of[point.r], level_of[point.w], waits_ms, point.versions, *experiment.paced(waits_ms, share),
-            traced, staleness_probe.TRACED_PAUSE_MS / share,
+            traced, TRACED_PAUSE_MS / share,
         )  # fmt: skip
 
     def _row(self, point: _Point, panel: staleness_probe.Panel, history: staleness_probe.History) -> Row:

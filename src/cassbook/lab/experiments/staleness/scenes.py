@@ -25,7 +25,7 @@ from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT, parse
 from cassbook.lab.engine.distant import DistantCluster, broadcast_address
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
-from cassbook.lab.experiments.staleness import traces
+from cassbook.lab.load import traces
 from cassbook.lab.load.ycsb import create_keyspace
 
 #: One way between any two hosts, and from the first node to the third, ms: far above what a node takes.

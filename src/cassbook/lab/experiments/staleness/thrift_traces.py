@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from cassbook.lab.engine.thrift import StudyCluster, client, interface
-from cassbook.lab.experiments.staleness.traces import until_written
+from cassbook.lab.load.traces import until_written
 from cassbook.staleness.message_delays import Asked, asked_of, events_of
 
 _SETTLE_S = 2.0  # replicas write what they have traced after the coordinator has said how long it took

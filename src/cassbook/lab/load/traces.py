@@ -32,15 +32,17 @@ def keep_everywhere(session: Session, replication: int | Mapping[str, int]) -> N
 
 
 def fetch(
-    session: Session, traced: pd.DataFrame, nodes: Sequence[str], replicas: Mapping[str, tuple[str, ...]]
-) -> tuple[list[Asked], pd.DataFrame]:
+    session: Session, traced: pd.DataFrame, nodes: Sequence[str], replicas: Mapping[str, tuple[str, ...]],
+    patience_s: float = _PATIENCE_S,
+) -> tuple[list[Asked], pd.DataFrame]:  # fmt: skip
     """Fetch the traces of requests: what was asked, and `message_delays.EVENTS`.
 
     `traced` is `staleness_probe.History.traced`; `nodes` is what nodes call each other, by index of coordinator, and
-    `replicas`, by key, what they call those that hold the row. A LaboratoryError says that traces do not come.
+    `replicas`, by key, what they call those that hold the row. Traces that are not written after `patience_s` are left
+    out. A LaboratoryError says that none come.
     """
     ids = [uuid.UUID(text) for text in traced["session_id"]]
-    durations = _durations(session, ids)
+    durations = _durations(session, ids, patience_s)
     asked = asked_of(traced, durations, nodes, replicas)
     return asked, events_of([tuple(row) for row in _events(session, ids)])
 
@@ -69,7 +71,7 @@ def _prepared(session: Session, select: str, level: int = ConsistencyLevel.ONE) 
     return prepared
 
 
-def _durations(session: Session, ids: list[uuid.UUID]) -> list[int | None]:
+def _durations(session: Session, ids: list[uuid.UUID], patience_s: float = _PATIENCE_S) -> list[int | None]:
     """Duration of each traced request, µs."""
     select = _prepared(session, "SELECT duration FROM system_traces.sessions WHERE session_id = ?")
 
@@ -77,15 +79,15 @@ def _durations(session: Session, ids: list[uuid.UUID]) -> list[int | None]:
         results = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
         return [next((row.duration for row in result), None) for _, result in results]
 
-    return until_written(read)
+    return until_written(read, patience_s)
 
 
-def until_written(read: Callable[[], list[int | None]]) -> list[int | None]:
+def until_written(read: Callable[[], list[int | None]], patience_s: float = _PATIENCE_S) -> list[int | None]:
     """Read durations of traced requests until all exist or patience ends: they are written after the answer.
 
     Raise LaboratoryError if none came.
     """
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not all(durations := read()) and time.monotonic() <= deadline:
         time.sleep(_POLL_S)
     if not any(durations):

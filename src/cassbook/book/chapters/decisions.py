@@ -1,0 +1,99 @@
+"""The chapter on decisions: how often each way of choosing breaks a limit, does not know, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from cassbook.advisor import replay
+from cassbook.advisor.replay import DECIDE, FASTEST, FIXED, RULE, Service
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
+from cassbook.core.units import PERCENT
+from cassbook.latency.verdicts import ZONE
+from cassbook.records.run import RecordedRun
+from cassbook.shown.tables import Format, titled
+
+#: Rounds of turns that a decision may take, and how often each question is asked of each service.
+ROUNDS, TIMES = 24, 2
+_BEYOND = f"by more than {ZONE} times, %"
+_SHARES = ("broken", "beyond", "missed", "unknown", "regret")
+
+
+def services(runs: Sequence[RecordedRun]) -> list[Service]:
+    """Return a service for each cluster start of some runs."""
+    return [one for run in runs for one in replay.services(run)]
+
+
+def answers(found: Sequence[Service], rounds: int = ROUNDS, times: int = TIMES, seed: int = 1) -> pd.DataFrame:
+    """Ask every policy each question about each service (`replay.compare`)."""
+    return replay.compare(found, rounds, times, seed)
+
+
+def policies_shown(answered: pd.DataFrame) -> pd.DataFrame:
+    """Return how each policy did (`replay.summary`) in words: percent of its answers, and minutes."""
+    table = replay.summary(answered)
+    percent = table[[*_SHARES]].map(lambda one: one.times(PERCENT)).assign(minutes=table["minutes"])
+    columns: dict[str, tuple[str, Format]] = {
+        "broken": ("breaks a limit, %", ".1f"), "beyond": (_BEYOND, ".1f"),
+        "unknown": ("does not know, %", ".0f"), "missed": ("finds none though one clearly meets all, %", ".1f"),
+        "regret": ("slower than the best, %", ".1f"), "minutes": ("minutes", ".1f"),
+    }  # fmt: skip
+    return titled(percent, columns, missing="")
+
+
+def by_service(answered: pd.DataFrame) -> pd.DataFrame:
+    """Return how decisions did service by service.
+
+    Index service (of all its cluster starts). Columns asked, broken, beyond, unknown (shares) and minutes (median).
+    """
+    own = answered[answered["policy"] == DECIDE]
+    own = own.assign(service=own["service"].str.partition(", start ")[0], unknown=~own["known"])
+    of = own.groupby("service", sort=False)
+    shares = of[["broken", "beyond", "unknown"]].mean()
+    return pd.concat([of.size().rename("asked"), shares, of["minutes"].median()], axis=1)
+
+
+def by_service_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `by_service` in words."""
+    percent = table.assign(**{name: PERCENT * table[name] for name in ("broken", "beyond", "unknown")})
+    return titled(percent, {
+        "asked": ("decisions", ","), "broken": ("breaks a limit, %", ".1f"),
+        "beyond": (_BEYOND, ".1f"), "unknown": ("does not know, %", ".0f"),
+        "minutes": ("minutes, median", ".1f"),
+    })  # fmt: skip
+
+
+def wrong_and_slow(answered: pd.DataFrame) -> Figure:
+    """Draw how often each policy breaks a limit, over how long it takes."""
+    table = replay.summary(answered)
+    figure, ((panel,),) = panels(1, 1, width=6.4, height=3.6)
+    for place, (name, row) in enumerate(table.iterrows()):
+        wrong, minutes = row["broken"].times(PERCENT), row["minutes"]
+        colour = palette.SERIES[place % len(palette.SERIES)]
+        away = [[max(wrong.value - wrong.low, 0.0)], [max(wrong.high - wrong.value, 0.0)]]
+        bars = None if np.isnan(wrong.low) else away
+        panel.errorbar(minutes.value, wrong.value, bars, fmt="o", color=colour, capsize=2, label=str(name))
+    panel.set(xlabel="minutes of measuring", ylabel="breaks a limit, % of its answers")
+    panel.legend()
+    return done(figure)
+
+
+def quoted(answered: pd.DataFrame) -> dict[str, str]:
+    """Return what the prose quotes: of decisions, and of those who do not measure or have no intervals."""
+    table = replay.summary(answered).to_dict("index")
+
+    def percent(policy: str, name: str) -> str:
+        return f"{PERCENT * table[policy][name].value:.1f}"
+
+    short = {"decide": DECIDE, "fixed": FIXED, "rule": RULE, "papers": FASTEST}
+    found = {f"{key}_broken": percent(policy, "broken") for key, policy in short.items() if policy in table}
+    asked = answered[answered["policy"] == DECIDE]
+    return found | {
+        "decide_beyond": percent(DECIDE, "beyond"), "decide_unknown": percent(DECIDE, "unknown"),
+        "decide_regret": percent(DECIDE, "regret"), "decide_minutes": f"{table[DECIDE]['minutes'].value:.0f}",
+        "decisions": f"{len(asked):,}", "services": f"{asked['service'].str.partition(', start ')[0].nunique()}",
+    }  # fmt: skip

@@ -1,0 +1,51 @@
+"""Decisions replayed on a service whose truth is known: who breaks limits, who does not know, who takes how long."""
+
+import numpy as np
+import pytest
+
+from cassbook.advisor import replay
+from cassbook.advisor.decision import Limits
+from tests.helpers.made_services import P99, SETTINGS, service
+
+
+def test_the_truth_is_that_of_all_segments():
+    one, loose = service(), Limits(bound_ms=100.0)
+    assert one.figure_ms("QUORUM/QUORUM") == pytest.approx(4 * P99, rel=0.05)
+    assert [levels for levels in SETTINGS if one.broken(levels, loose)] == ["ONE/ALL", "ONE/ONE"]  # survives none; weak
+    assert one.best_ms(loose) == one.figure_ms("QUORUM/QUORUM")
+    assert not one.broken("ONE/ONE", Limits(bound_ms=100.0, stale=1e-3, after_ms=20.0))
+    assert service(stale=5).broken("ONE/ONE", Limits(bound_ms=100.0, stale=1e-3, after_ms=20.0))
+    assert one.best_ms(Limits(bound_ms=1.0)) == np.inf
+
+
+def test_what_is_far_from_its_limit_ends_at_the_first_look():
+    rng = np.random.default_rng(1)
+    far = replay.replayed(service(), Limits(bound_ms=100.0), 48, rng)
+    assert far.turns == 12 * len(SETTINGS)
+    assert far.decision.winner.choice.setting.levels == "QUORUM/QUORUM"
+    near = replay.replayed(service(), Limits(bound_ms=4 * P99), 48, rng)
+    assert near.turns >= 12 * len(SETTINGS)
+    broken = replay.replayed(service({**SETTINGS, "QUORUM/QUORUM": 900.0}), Limits(bound_ms=30.0), 48, rng)
+    assert broken.turns == 12 * 2 + 3
+    assert broken.decision.winner is None
+
+
+def test_each_policy_answers_and_is_held_against_the_truth():
+    found = replay.compare([service(), service(seed=2)], rounds=12, times=1, seed=1)
+    assert set(found["policy"]) == set(replay.policies(12))
+    assert len(found) == 2 * 7 * 4 * len(replay.policies(12))
+    table = replay.summary(found)
+    assert table.loc["cassbook decide", "beyond"].value == 0
+    assert table.loc["cassbook decide", "unknown"].value > 0
+    thumb = found[found["policy"] == "always QUORUM"]
+    assert (thumb["broken"] == (thumb["bound_ms"] < 4 * P99)).mean() > 0.95
+    closed = found[found["policy"] == "the fastest in a closed loop"]
+    assert set(closed["levels"]) == {"ONE/ALL"}
+    assert closed["broken"].all()  # it survives no dead replica
+    assert (found.loc[found["regret"].notna(), "regret"] >= -1e-9).all()
+    assert (found.loc[found["broken"], "regret"].isna()).all()
+
+
+def test_a_service_of_which_nobody_probed_staleness_is_asked_for_none():
+    plain = replay.Service(**{name: getattr(service(), name) for name in replay.Service.__slots__} | {"stale": {}})
+    assert {limits.stale for limits in replay.questions(plain)} == {None}

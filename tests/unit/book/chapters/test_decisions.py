@@ -1,0 +1,43 @@
+"""What the chapter on decisions shows is what the replays say, policy by policy and service by service."""
+
+import pytest
+
+from cassbook.advisor import replay
+from cassbook.book.chapters import decisions
+from tests.helpers.made_services import service
+
+
+@pytest.fixture(scope="module")
+def answered():
+    return decisions.answers([service(), service(stale=5, seed=3)], rounds=12, times=1)
+
+
+def test_each_policy_has_a_row_in_percent(answered):
+    table, summary = decisions.policies_shown(answered), replay.summary(answered)
+    assert list(table.index) == list(replay.policies(12))
+    share = summary.loc["always QUORUM", "broken"]
+    assert table.loc["always QUORUM", "breaks a limit, %"].startswith(f"{100 * share.value:.1f}")
+
+
+def test_services_are_those_of_all_their_starts(answered):
+    table = decisions.by_service(answered)
+    assert list(table.index) == ["mine"]
+    own = answered[answered["policy"] == replay.DECIDE]
+    assert (table.loc["mine", "asked"], table.loc["mine", "unknown"]) == (
+        len(own),
+        pytest.approx((~own["known"]).mean()),
+    )
+    assert decisions.by_service_shown(table).loc["mine", "decisions"] == f"{len(own):,}"
+
+
+def test_who_breaks_limits_is_drawn_over_how_long_it_takes(answered):
+    (axes,) = decisions.wrong_and_slow(answered).axes
+    assert {text.get_text() for text in axes.get_legend().get_texts()} == set(replay.policies(12))
+
+
+def test_what_is_quoted_is_of_the_table(answered):
+    found = decisions.quoted(answered)
+    summary = replay.summary(answered)
+    assert found["decide_broken"] == f"{100 * summary.loc[replay.DECIDE, 'broken'].value:.1f}"
+    assert found["decisions"] == f"{(answered['policy'] == replay.DECIDE).sum():,}"
+    assert found["services"] == "1"
