@@ -59,7 +59,7 @@ class Proportion(Estimate):
         share, groups = total_yes / total, len(counts)
         worth = float(total)
         if 0 < share < 1:
-            worth = _worth(counts[:, 0] - share * counts[:, 1], float(share), float(total), error)
+            worth = grouped_worth(counts[:, 0] - share * counts[:, 1], float(share), float(total), error)
         low, high = (float(bound) for bound in binomial_bounds(share, worth, error))
         return cls(float(share), low, high, groups, yes=int(total_yes), of=int(total), groups=groups)
 
@@ -135,8 +135,11 @@ def _digits(share: Estimate, factor: float, digits: int) -> int:
     return digits + _MORE_DIGITS
 
 
-def _worth(residuals: np.ndarray, share: float, total: float, error: float) -> float:
-    """How many independent observations groups are worth that differ like this; NaN for too few groups."""
+def grouped_worth(residuals: np.ndarray, share: float, total: float, error: float = ERROR) -> float:
+    """Return how many independent observations groups are worth that differ like this; NaN for too few groups.
+
+    `residuals`: shape (groups,); of each group the count less the share of all that it would have.
+    """
     groups = len(residuals)
     if groups < FEWEST:
         return float("nan")

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import binomial_bounds
+from cassbook.core.estimate import FEWEST, binomial_bounds
+from cassbook.core.proportion import grouped_worth
 from cassbook.core.types import Floats
 
 #: P(consistent) at times (ms by the client's clock), of reads through coordinator `reader` after writes through
@@ -78,8 +79,9 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
     -------
     DataFrame
         One row per wait, in order: asked_t_ms, t_ms (mean of what it was), reads, p, low, high (95 %, binomial, of as
-        many reads as pairs that count alike leave, Kish 1965, or as pairs that differ are worth), noise (standard
-        error, from the counts of each pair, half a read added to either side), and predicted.
+        many reads as pairs that count alike leave, Kish 1965, or as pairs that differ are worth; and of no more than
+        cluster starts that differ are worth, where `counted` has a column start), noise (standard error, from the
+        counts of each pair, half a read added to either side), and predicted.
     """
     return _by_wait(counted, within, predictor).drop(columns="worth")
 
@@ -127,9 +129,27 @@ def _by_wait(counted: pd.DataFrame, within: int, predictor: Predictor | None) ->
     curve["noise"] = np.sqrt(waits["variance"].sum()) / waits.size()
     alike = waits.size() ** 2 / (1 / each["reads"]).groupby("asked_t_ms").sum()
     apart = curve["p"] * (1 - curve["p"]) / curve["noise"] ** 2
-    curve["worth"] = np.maximum(alike, apart)
+    curve["worth"] = np.minimum(np.maximum(alike, apart), _worth_of_starts(weighted, curve))
     curve["low"], curve["high"] = binomial_bounds(curve["p"], curve["worth"])
     return curve.drop(columns="variance").reset_index()
+
+
+def _worth_of_starts(weighted: pd.DataFrame, curve: pd.DataFrame) -> pd.Series:
+    """Return how many independent reads cluster starts are worth that differ as they do, wait by wait.
+
+    Reads of one start share its luck. Infinite where starts are not known, do not differ, or are too few to say.
+    """
+    worth = pd.Series(np.inf, curve.index)
+    if "start" not in weighted or weighted["start"].nunique() < FEWEST:
+        return worth
+    pairs = weighted.groupby(["asked_t_ms", "start", "writer", "reader"])[["reads", "good"]].sum()
+    shares = (pairs["good"] / pairs["reads"]).groupby(["asked_t_ms", "start"]).mean()  # pairs count alike
+    for wait, of_starts in shares.groupby("asked_t_ms"):
+        p, reads = float(curve.loc[wait, "p"]), float(curve.loc[wait, "reads"])
+        if 0 < p < 1 and len(of_starts) >= FEWEST:
+            residuals = (of_starts.to_numpy() - of_starts.mean()) * reads / len(of_starts)
+            worth[wait] = grouped_worth(residuals, p, reads)
+    return worth
 
 
 def _predicted(counted: pd.DataFrame, predictor: Predictor) -> Floats:
