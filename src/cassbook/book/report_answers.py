@@ -87,7 +87,7 @@ def _open_row(advice: OpenAdvice) -> dict[str, str]:
         why = why if advice.surviving else f"none survives {dead_replicas(advice.survive)}"
         row |= {"recommended": why, f"{advice.by}, ms": ""}
     else:
-        row |= {"recommended": _pair(chosen), f"{advice.by}, ms": f"{chosen.response_us.times(1e-3):.2f}"}
+        row |= {"recommended": chosen.setting.levels, f"{advice.by}, ms": f"{chosen.response_us.times(1e-3):.2f}"}
     return row | {"fastest": "" if fastest is None else _open_fastest(fastest, chosen, advice.survive)}
 
 
@@ -97,21 +97,17 @@ def _open_fastest(fastest: OpenChoice, chosen: OpenChoice | None, survive: int) 
     if fastest is chosen:
         return "the same"
     if chosen is None:
-        return f"{_pair(fastest)}, but {stopping}" if stopping else _pair(fastest)
+        return f"{fastest.setting.levels}, but {stopping}" if stopping else fastest.setting.levels
     less = 100 * (1 - 1 / open_choices.times_as_slow(fastest, chosen).value)
     surely = {True: "", False: ", not significantly", None: ", in few cluster starts"}[
         differ(open_choices.alike(fastest, chosen))
     ]
-    return f"{_pair(fastest)}: {less:.0f} % less{surely}, but {stopping}"
+    return f"{fastest.setting.levels}: {less:.0f} % less{surely}, but {stopping}"
 
 
 def _range(rates: Sequence[float]) -> str:
     low, high = f"{min(rates):.0f}", f"{max(rates):.0f}"
     return low if low == high else f"{low} to {high}"
-
-
-def _pair(choice: OpenChoice) -> str:
-    return f"{choice.setting.read_cl}/{choice.setting.write_cl}"
 
 
 def _advice(run: Any, replicas: int) -> list[dict[str, str]]:
@@ -157,26 +153,22 @@ def _row(advice: Advice) -> dict[str, str]:
     chosen, fastest = advice.recommended, advice.fastest
     row = {"threads": f"{advice.threads:g}", "reads": f"{advice.read_share:.0%}"}
     if chosen is None:
-        none = f"none survives {dead_replicas(advice.survive)}; nearest is {_levels(advice.nearest)}"
+        none = f"none survives {dead_replicas(advice.survive)}; nearest is {advice.nearest.setting.levels}"
         return row | {"recommended": none, "mean, ms": "", "fastest": _fastest(fastest, None, advice.survive)}
     mean = f"{chosen.latency_us.times(1e-3):.2f}"
     other = None if fastest is chosen else chosen
     return row | {
-        "recommended": _levels(chosen), "mean, ms": mean, "fastest": _fastest(fastest, other, advice.survive)
+        "recommended": chosen.setting.levels, "mean, ms": mean, "fastest": _fastest(fastest, other, advice.survive)
     }  # fmt: skip
 
 
 def _fastest(fastest: Choice, chosen: Choice | None, survive: int) -> str:
     stopping = stops(*fastest.survives, survive)
     if chosen is None:
-        return f"{_levels(fastest)}, but {stopping}" if stopping else "the same"
+        return f"{fastest.setting.levels}, but {stopping}" if stopping else "the same"
     less = 100 * (1 - 1 / times_as_slow(fastest, chosen).value)
     surely = {True: "", False: ", not significantly", None: ", in one cluster start"}[differ(alike(fastest, chosen))]
-    return f"{_levels(fastest)}: {less:.0f} % less{surely}, but {stopping}"
-
-
-def _levels(choice: Choice) -> str:
-    return f"{choice.setting.read_cl}/{choice.setting.write_cl}"
+    return f"{fastest.setting.levels}: {less:.0f} % less{surely}, but {stopping}"
 
 
 def _capacity(run: Any) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from jinja2 import Template
 
 from cassbook.advisor.freshness import Known
 from cassbook.book import palette
+from cassbook.book.chapters.given_load import mix_name, setting_name
 from cassbook.book.figure_style import done, panels
 from cassbook.core.consistency import levels
 from cassbook.core.errors import InputError, LackingError
@@ -39,8 +40,8 @@ TROUBLES = {
 }  # fmt: skip
 BOUNDS_MS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200)
 _STARTS = {"figure": "p99", "trouble": "", "bound": 20, "share": 0.4, "survive": 0, "stale": "any"}
-#: What a reader may ask of a setting: dead replicas that reads and writes survive, and how many reads may be stale.
-SURVIVE = {0: "no dead replica need be survived", 1: "one dead replica", 2: "two dead replicas"}
+#: What a reader may ask of a setting: how many dead replicas reads and writes survive, and how many reads may be stale.
+SURVIVE = {0: "none", 1: "one", 2: "two"}
 STALE = {
     "any": "may be stale", "0.1": "10 % may be stale", "0.01": "1 % may be stale", "0.001": "0.1 % may be stale",
     "none": "see every acknowledged write",
@@ -163,24 +164,14 @@ def data(run: RecordedRun, deployment: str = "") -> dict[str, Any]:
     for trouble in troubles:
         cells = opened[opened["condition"] == trouble].assign(condition="")
         for mix, settings in _settings(cells, run):
-            one = by_mix.setdefault(mix, {"reads": mix.read_share, "name": _mix_name(mix), "troubles": {}})
+            name = mix.name if mix.workload else mix_name(mix.read_share)
+            one = by_mix.setdefault(mix, {"reads": mix.read_share, "name": name, "troubles": {}})
             one["troubles"][trouble] = settings
     healthy = [mix for mix, one in by_mix.items() if "" in one["troubles"]]
     return {
         "mixes": [by_mix[mix] for mix in sorted(healthy, key=lambda mix: (mix.workload, mix.read_share))],
         "troubles": troubles, "bounds": list(BOUNDS_MS), "figures": FIGURES, "replicas": replication(run),
     }  # fmt: skip
-
-
-def _mix_name(mix: Mix) -> str:
-    """Name a mix as people do.
-
-    >>> [_mix_name(Mix(share)) for share in (1.0, 0.0, 0.9)]
-    ['reads alone', 'writes alone', '90 % reads']
-    """
-    if mix.workload:
-        return mix.name
-    return {1.0: "reads alone", 0.0: "writes alone"}.get(mix.read_share, f"{100 * mix.read_share:.0f} % reads")
 
 
 def _settings(cells: pd.DataFrame, run: RecordedRun) -> Iterator[tuple[Mix, dict[str, Any]]]:
@@ -205,17 +196,12 @@ def _settings(cells: pd.DataFrame, run: RecordedRun) -> Iterator[tuple[Mix, dict
             caps = {bound: _capacities(own, bound, name, run.name) for bound in BOUNDS_MS}
             for place, advice in enumerate(of_shares):
                 for choice in (*advice.choices, *advice.weak):
-                    one = settings.setdefault(_called(choice, mix), _described(choice, len(shares), len(settings)))
+                    called = setting_name(choice.setting.levels, mix.read_share)
+                    one = settings.setdefault(called, _described(choice, len(shares), len(settings)))
                     one["points"].setdefault(name, [None] * len(shares))[place] = _point(choice)
                     one["keeps"].setdefault(name, {}).setdefault(place, _verdicts(choice, caps))
         ordered = dict(sorted(settings.items(), key=lambda item: strength(item[0])))
         yield mix, {"shares": list(shares), "rates": [_numbers(rate) for rate in rates], "settings": ordered}
-
-
-def _called(choice: OpenChoice, mix: Mix) -> str:
-    """Return the pair of levels, or the one that counts."""
-    setting = choice.setting
-    return {1.0: setting.read_cl, 0.0: setting.write_cl}.get(mix.read_share, f"{setting.read_cl}/{setting.write_cl}")
 
 
 def _described(choice: OpenChoice, shares: int, before: int) -> dict[str, Any]:

@@ -84,14 +84,21 @@ def candidates(of: Replicas) -> tuple[Setting, ...]:
     return (*strong, *weak)
 
 
+def _able(replicas: Replicas, survive: int, any_stale: bool) -> list[Setting]:
+    """Return the settings that may win: those that survive so much and, where no read may be stale, are strong."""
+    return [
+        one for one in candidates(replicas)
+        if min(one.survives(replicas)) >= survive and (any_stale or one.strong(replicas))
+    ]  # fmt: skip
+
+
 def check_limits(replicas: Replicas, survive: int, any_stale: bool) -> None:
     """Refuse (InputError) to measure where no setting can survive so many dead replicas, whatever it does otherwise.
 
     `any_stale`: whether some reads may be stale.
     """
-    able = [one for one in candidates(replicas) if any_stale or one.strong(replicas)]
-    most = max(min(one.survives(replicas)) for one in able)
-    if survive > most:
+    if not _able(replicas, survive, any_stale):
+        most = max(min(one.survives(replicas)) for one in _able(replicas, 0, any_stale))
         what = "no setting" if any_stale else "no setting whose reads see each write"
         weaker = "" if any_stale else ", or allow stale reads with --stale and --after-ms"
         raise InputError(
@@ -136,10 +143,9 @@ def profile_for(
     """
     profile = _in_one_place(profile, data_centres)
     replicas = profile.replicas
-    settings = {one.levels: one for one in candidates(replicas)}
-    able = {name for name, one in settings.items() if min(one.survives(replicas)) >= survive
-            and (after_ms is not None or one.strong(replicas))}  # fmt: skip
-    weak = [name for name, one in settings.items() if name in able and not one.strong(replicas)]
+    settings = [one.levels for one in candidates(replicas)]
+    may_win = _able(replicas, survive, after_ms is not None)
+    able, weak = {one.levels for one in may_win}, [one.levels for one in may_win if not one.strong(replicas)]
     rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
     probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1
     warm_up_s = min(profile.warm_up.cap_s, _MOST_WARM_UP_S)
@@ -151,7 +157,7 @@ def profile_for(
         "find_capacity": False, "rising": True, "bound_ms": bound_ms, "own_shares": [],
     }  # fmt: skip
     sections = [OpenSection(
-        settings=list(settings), rates_per_s=rates, measured_s=measured_s, until_known=by,
+        settings=settings, rates_per_s=rates, measured_s=measured_s, until_known=by,
         briefly=[name for name in settings if name not in able], **common,
     )]  # fmt: skip
     if probed:
