@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from cassbook.advisor.decision import RESPONSE, Held, Limits, Option
-from cassbook.cli.answers.decide import lines_for
+from cassbook.advisor.decision import RESPONSE, STALE, SURVIVE, Held, Limits, Option
+from cassbook.cli.answers.decide import lines_for, table
 from cassbook.core.consistency import Setting
 from cassbook.core.estimate import Estimate
 from cassbook.latency.verdicts import PASS
@@ -172,3 +172,24 @@ def test_a_replica_that_is_away_and_breaks_the_bound_comes_with_what_a_driver_ca
     assert ("native_transport_max_threads: 1024" in text) == held
     assert ("delay = 12 milliseconds" in text) == helped
     assert ("speculative_retry" in text) == helped
+
+
+@pytest.mark.parametrize(
+    ("dead", "times", "said"),
+    [
+        (Estimate(40.2, np.nan, np.nan, 1), None, "40.2"),
+        (Estimate(40.2, 33.1, 48.8, 5), None, "40.2 [33.1, 48.8]"),
+        (None, Estimate(4.0, 2.5, 6.4, 5), "x4.00 [2.50, 6.40] r"),
+        (None, None, "?"),
+    ],
+    ids=["one fault", "cluster starts", "recorded", "unknown"],
+)
+def test_a_dead_replica_comes_with_its_interval(dead, times, said):
+    choice = SimpleNamespace(
+        setting=Setting("2R-2W", "QUORUM", "QUORUM"), strong=True, survives=(1, 1), not_carried=0, capacity=None,
+        headroom=Estimate(np.nan, np.nan, np.nan),
+    )  # fmt: skip
+    held = dict.fromkeys((RESPONSE, SURVIVE, STALE), Held(PASS, Estimate(12.4, 11.0, 14.0, 24), "measured"))
+    option = Option(choice, held, *({"noticed": one} if one else {} for one in (dead, times)))
+    decision = SimpleNamespace(advice=SimpleNamespace(by="p99"), limits=Limits(bound_ms=20.0), options=[option])
+    assert table(decision).loc["QUORUM/QUORUM", "noticed"] == said

@@ -145,7 +145,7 @@ def table(decision: Decision) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _with_bounds(figure: Estimate, not_carried: bool) -> str:
+def _with_bounds(figure: Estimate, not_carried: bool = False) -> str:
     if np.isnan(figure.value):
         return "not carried" if not_carried else _NOT_KNOWN
     if np.isnan(figure.low):
@@ -172,8 +172,8 @@ def _dead(option: Option, when: str) -> str:
     """Say what was measured, or how many times as long it took in our record."""
     figure, times = option.dead.get(when), option.dead_times.get(when)
     if figure is not None and not np.isnan(figure.value):
-        return three_digits(figure.value)
-    return f"x{times.value:.2g} r" if times is not None else _NOT_KNOWN
+        return _with_bounds(figure)
+    return _NOT_KNOWN if times is None else f"x{_with_bounds(times)} r"
 
 
 def _stale(option: Option) -> str:
