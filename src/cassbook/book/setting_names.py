@@ -7,6 +7,8 @@ import re
 #: What the code of three replicas waits for.
 _LEVELS = {"1": "ONE", "2": "QUORUM", "3": "ALL"}
 _CODE = re.compile(r"\b([1-9])R-([1-9])W\b")
+#: One setting's figure divided by another's.
+_RATIO = re.compile(rf"({_CODE.pattern})/(?={_CODE.pattern})")
 
 
 def in_levels(text: str) -> str:
@@ -16,9 +18,13 @@ def in_levels(text: str) -> str:
 
     >>> in_levels("2R-2W and 1R-3W"), in_levels("1R-5W and 3R-3W, with five replicas")
     ('QUORUM/QUORUM and ONE/ALL', '1R-5W and 3R-3W, with five replicas')
+    >>> in_levels("1R-3W/2R-2W")
+    'ONE/ALL over QUORUM/QUORUM'
     """
     found = {number for pair in _CODE.findall(text) for number in pair}
-    return _CODE.sub(lambda code: f"{_LEVELS[code[1]]}/{_LEVELS[code[2]]}", text) if found <= set(_LEVELS) else text
+    if not found <= set(_LEVELS):
+        return text
+    return _CODE.sub(lambda code: f"{_LEVELS[code[1]]}/{_LEVELS[code[2]]}", _RATIO.sub(r"\1 over ", text))
 
 
 def has_code(text: str) -> bool:

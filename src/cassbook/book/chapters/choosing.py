@@ -371,4 +371,7 @@ def parts_of_mixes(sources: Sequence[Source]) -> Figure:
         panel.set_yscale("log", base=2)
         panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.set(title=label, xlabel="", ylabel="latency / the same alone")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    axes[0, 0].get_legend().remove()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return done(figure)

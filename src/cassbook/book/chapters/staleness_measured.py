@@ -230,12 +230,12 @@ def confidence(run: StalenessRun) -> pd.DataFrame:
 
 
 def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the waits at which the claimed numbers hold: waits whose interval has the number inside.
+    """Return the waits at which the claimed numbers are not excluded: waits whose interval has the number inside.
 
     Returns
     -------
     DataFrame
-        Index (setup, load, setting); claimed_percent, at_once_percent, end_percent (after the longest wait), true_ms
+        Index (setup, load, setting); claimed_percent, at_once_percent, end_percent (after the longest wait), inside_ms
         (tuple of waits).
     """
     rows = {}
@@ -243,7 +243,7 @@ def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
         inside = group[(group["low"] <= group["claimed"]) & (group["claimed"] <= group["high"])]
         rows[setup_name(str(setup)), load_name(int(str(threads))), str(name)] = {
             "claimed_percent": PERCENT * group["claimed"].iloc[0], "at_once_percent": PERCENT * group["p"].iloc[0],
-            "end_percent": PERCENT * group["p"].iloc[-1], "true_ms": tuple(inside["t_ms"]),
+            "end_percent": PERCENT * group["p"].iloc[-1], "inside_ms": tuple(inside["t_ms"]),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
@@ -253,7 +253,7 @@ def confidence_held_shown(table: pd.DataFrame) -> pd.DataFrame:
     columns: dict[str, tuple[str, Format]] = {
         "claimed_percent": ("claimed, %", ".1f"), "at_once_percent": ("at once, %", ".1f"),
         "end_percent": ("in the end, %", ".1f"),
-        "true_ms": ("true at t, ms", lambda waits: ", ".join(f"{t:.0f}" for t in waits) or "never"),
+        "inside_ms": ("within the interval at t, ms", lambda waits: ", ".join(f"{t:.0f}" for t in waits) or "never"),
     }  # fmt: skip
     return titled(confidence_held(table), columns)
 
