@@ -134,21 +134,22 @@ def _by_wait(counted: pd.DataFrame, within: int, predictor: Predictor | None) ->
     return curve.drop(columns="variance").reset_index()
 
 
-def _worth_of_starts(weighted: pd.DataFrame, curve: pd.DataFrame) -> pd.Series:
+def _worth_of_starts(weighted: pd.DataFrame, curve: pd.DataFrame) -> Floats:
     """Return how many independent reads cluster starts are worth that differ as they do, wait by wait.
 
     Reads of one start share its luck. Infinite where starts are not known, do not differ, or are too few to say.
     """
-    worth = pd.Series(np.inf, curve.index)
+    worth = np.full(len(curve), np.inf)
     if "start" not in weighted or weighted["start"].nunique() < FEWEST:
         return worth
     pairs = weighted.groupby(["asked_t_ms", "start", "writer", "reader"])[["reads", "good"]].sum()
     shares = (pairs["good"] / pairs["reads"]).groupby(["asked_t_ms", "start"]).mean()  # pairs count alike
-    for wait, of_starts in shares.groupby("asked_t_ms"):
-        p, reads = float(curve.loc[wait, "p"]), float(curve.loc[wait, "reads"])
+    of_waits = {wait: of_starts.to_numpy() for wait, of_starts in shares.groupby("asked_t_ms")}
+    for place, (wait, p, reads) in enumerate(zip(curve.index, curve["p"], curve["reads"], strict=True)):
+        of_starts = of_waits[wait]
         if 0 < p < 1 and len(of_starts) >= FEWEST:
-            residuals = (of_starts.to_numpy() - of_starts.mean()) * reads / len(of_starts)
-            worth[wait] = grouped_worth(residuals, p, reads)
+            residuals = (of_starts - of_starts.mean()) * reads / len(of_starts)
+            worth[place] = grouped_worth(residuals, float(p), float(reads))
     return worth
 
 

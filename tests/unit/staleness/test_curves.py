@@ -34,6 +34,33 @@ def test_counting_loses_no_read_and_little_of_t():
         curves.counted(reads.assign(t_ms=np.nan))
 
 
+def of_starts(*fresh, reads=800):
+    """Reads of as many cluster starts, of which so many percent are fresh."""
+    parts = [
+        curves.counted(judged(*[(0.0, 0.0, 0, 1, int(k >= reads * percent / 100)) for k in range(reads)]))
+        for percent in fresh
+    ]
+    return pd.concat([part.assign(start=number) for number, part in enumerate(parts, 1)], ignore_index=True)
+
+
+def test_reads_of_one_cluster_start_share_its_luck():
+    """As under load on 5.0.9, where an interval over reads held none of the three starts."""
+    differing, alike = (curves.over_t(of_starts(*fresh)).iloc[0] for fresh in ((51, 33, 36), (40, 40, 40)))
+    assert differing["p"] == pytest.approx(0.4)
+    assert differing["low"] < 0.33
+    assert differing["high"] > 0.51
+    assert alike["high"] - alike["low"] < (differing["high"] - differing["low"]) / 3
+    together = curves.over_t(of_starts(51, 33, 36).drop(columns="start")).iloc[0]
+    assert together["high"] - together["low"] < 0.05
+
+
+@pytest.mark.parametrize("fresh", [(100, 100, 100), (51, 33)], ids=["all fresh", "two starts"])
+def test_starts_that_do_not_differ_or_are_two_leave_the_bound_of_the_reads(fresh):
+    known, together = of_starts(*fresh), of_starts(*fresh).drop(columns="start")
+    figures = [curves.over_t(one).iloc[0][["p", "low", "high"]].tolist() for one in (known, together)]
+    assert figures[0] == figures[1]
+
+
 def test_pairs_count_alike_however_often_they_came():
     rows = [(0.0, 0.0, 0, 1, 0)] * 90 + [(0.0, 0.0, 1, 2, 1)] * 10
     point = curves.over_t(curves.counted(judged(*rows))).iloc[0]
