@@ -8,6 +8,7 @@ from cassandra import InvalidRequest
 from cassandra.metadata import cql_keywords
 from cassandra.protocol import SyntaxException
 
+from cassbook.core.paths import resource
 from cassbook.core.releases import RELEASES
 from cassbook.core.schema import read_cells
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
@@ -79,3 +80,22 @@ def test_examples_are_converted_and_measured(cluster, tmp_path):
         outcomes = set(re.findall(r"(\w+):", " ".join(cells["errors"])))
         assert {outcome for outcome in outcomes if not outcome.endswith("timeout")} == set()  # none is refused
         assert (cells["operations"] > 0).all()
+
+
+@pytest.mark.parametrize("cluster", ["2.1.20", "5.0.9"], indirect=True)
+def test_services_that_decisions_are_replayed_on_are_taken_by_their_release(cluster, tmp_path):
+    """In one place: how far their replicas are apart is nothing that a statement says."""
+    version, tried = cluster.release.version, 0
+    for service in sorted(resource("profiles").glob("service-*.yaml")):
+        content = yaml.safe_load(service.read_text(encoding="utf-8"))
+        if content.pop("engine") != version:
+            continue
+        content.pop("distance", None)
+        content |= {"cluster": {"nodes": 3, "replication_factor": 3}}
+        path = tmp_path / service.name
+        path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        dry = cassbook("run", "--profile", path, "--hosts", cluster.addresses[0], "--dry-run")
+        assert dry.exit_code == 0, f"{service.name}: {dry.output}"
+        assert "the cluster takes all statements of own workloads" in dry.stderr
+        tried += 1
+    assert tried == 6
