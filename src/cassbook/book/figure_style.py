@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,7 @@ from matplotlib.ticker import Formatter, FuncFormatter
 
 from cassbook.book import palette
 from cassbook.book.alternative_text import describe
-from cassbook.book.setting_names import has_code, in_levels
+from cassbook.book.setting_names import has_code, in_levels, in_two_lines
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import summaries
 
@@ -60,14 +61,13 @@ class Drawing(Figure):
         for text in texts:
             text.set_text(in_levels(text.get_text()))
         for axis in (axis for axis, words in ticks.items() if has_code(words)):
-            below = axis.axis_name == "x"  # where there is less room beside each other
-            axis.set_major_formatter(FuncFormatter(partial(_in_levels, axis.get_major_formatter(), below)))
+            name = in_two_lines if axis.axis_name == "x" else in_levels  # there is less room beside each other
+            axis.set_major_formatter(FuncFormatter(partial(_named, axis.get_major_formatter(), name)))
 
 
-def _in_levels(formatter: Formatter, in_two_lines: bool, value: float, place: int | None) -> str:
+def _named(formatter: Formatter, name: Callable[[str], str], value: float, place: int | None) -> str:
     """Return a tick's label by its levels."""
-    said = in_levels(formatter(value, place))
-    return said.replace("/", "/\n") if in_two_lines else said
+    return name(formatter(value, place))
 
 
 def style() -> None:

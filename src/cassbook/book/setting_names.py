@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-#: What the code of three replicas waits for.
-_LEVELS = {"1": "ONE", "2": "QUORUM", "3": "ALL"}
+from cassbook.core.consistency import levels
+
+#: What each number in the code of three replicas waits for.
+_LEVELS = {str(waits): level for waits, level in levels(3).items()}
 _CODE = re.compile(r"\b([1-9])R-([1-9])W\b")
 #: One setting's figure divided by another's.
 _RATIO = re.compile(rf"({_CODE.pattern})/(?={_CODE.pattern})")
@@ -30,3 +32,8 @@ def in_levels(text: str) -> str:
 def has_code(text: str) -> bool:
     """Whether there is one."""
     return _CODE.search(text) is not None
+
+
+def in_two_lines(setting: str) -> str:
+    """Return a pair of levels, or the code of one, with reads above writes."""
+    return in_levels(setting).replace("/", "/\n")

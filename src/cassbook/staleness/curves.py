@@ -137,7 +137,8 @@ def _by_wait(counted: pd.DataFrame, within: int, predictor: Predictor | None) ->
 def _worth_of_starts(weighted: pd.DataFrame, curve: pd.DataFrame) -> Floats:
     """Return how many independent reads cluster starts are worth that differ as they do, wait by wait.
 
-    Reads of one start share its luck. Infinite where starts are not known, do not differ, or are too few to say.
+    Reads of one start share its luck. Infinite where all reads count or none, and where starts are not known or too
+    few to say.
     """
     worth = np.full(len(curve), np.inf)
     if "start" not in weighted or weighted["start"].nunique() < FEWEST:

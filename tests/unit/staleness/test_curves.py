@@ -55,7 +55,7 @@ def test_reads_of_one_cluster_start_share_its_luck():
 
 
 @pytest.mark.parametrize("fresh", [(100, 100, 100), (51, 33)], ids=["all fresh", "two starts"])
-def test_starts_that_do_not_differ_or_are_two_leave_the_bound_of_the_reads(fresh):
+def test_where_all_reads_are_fresh_or_starts_are_two_the_bound_of_the_reads_is_left(fresh):
     known, together = of_starts(*fresh), of_starts(*fresh).drop(columns="start")
     figures = [curves.over_t(one).iloc[0][["p", "low", "high"]].tolist() for one in (known, together)]
     assert figures[0] == figures[1]

@@ -14,7 +14,7 @@ from cassbook.book import palette
 from cassbook.book.chapters.failures import having, labels, of_one
 from cassbook.book.chapters.failures_adviser import SWITCHED_BY
 from cassbook.book.figure_style import done, panels
-from cassbook.book.setting_names import in_levels
+from cassbook.book.setting_names import in_two_lines
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.records.faults import OPERATIONS, AdvisedRun, FaultRun
@@ -60,7 +60,7 @@ def _over_time(
                 panel.plot(of_start["bin_s"], share, color=chosen[name], linewidth=1.0, alpha=0.7)
         row[0].set_ylabel(f"{named[run.results.name]}\n{rows[operation]}, %")
     for panel, name in zip(axes[0], names, strict=True):
-        panel.set_title(_in_two_lines(name), fontsize=10)
+        panel.set_title(in_two_lines(name), fontsize=10)
     for panel in axes[-1]:
         panel.set_xlabel("s")
     axes[0, 0].set_ylim((-3, 103) if what == "ok" else (0, None))
@@ -100,13 +100,8 @@ def unanswered(tables: Mapping[str, pd.DataFrame]) -> Figure:
             cbar=False, linewidths=0.5,
         )  # fmt: skip
         panel.set(title=title, xlabel="", ylabel="")
-        panel.set_xticks(panel.get_xticks(), table.columns.map(_in_two_lines), rotation=0)
+        panel.set_xticks(panel.get_xticks(), table.columns.map(in_two_lines), rotation=0)
     return done(figure)
-
-
-def _in_two_lines(setting: str) -> str:
-    """Return a setting's levels, reads above writes."""
-    return in_levels(setting).replace("/", "/\n")
 
 
 def bands(panel: Axes, run: FaultRun, setup: str, start: int = 0) -> None:
