@@ -21,4 +21,4 @@ def service(means_ms=None, stale=0, seed=1):
     }
     counts = {"ONE/ONE": [(stale, 500)] * 12}
     closed = {"ONE/ALL": 900.0, "QUORUM/QUORUM": 950.0}
-    return replay.Service("mine, start 1", advice, segments, counts, 20.0, closed, 7)
+    return replay.Service("mine", seed, advice, segments, counts, 20.0, closed, 7)

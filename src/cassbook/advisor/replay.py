@@ -17,6 +17,7 @@ import pandas as pd
 from cassbook.advisor.decision import NONE, SURVIVE, Decision, Limits, Live, decide
 from cassbook.advisor.live import live_of, segments_of
 from cassbook.core.estimate import FEWEST, Estimate
+from cassbook.core.proportion import Proportion
 from cassbook.core.schema import OPEN
 from cassbook.latency import verdicts
 from cassbook.latency.in_segments import Segments, drawn_places
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 #: What people call the policies.
 DECIDE, FIXED, RULE = "cassbook decide", "a fixed plan, figures alone", "always QUORUM"
 FASTEST = "the fastest in a closed loop"
+#: Answers of a policy that are counted, as columns of `compare`; unknown is what is not known.
+SHARES = ("broken", "beyond", "missed", "unknown")
 #: Segments that are drawn together, as they came: neighbours share their luck.
 _TOGETHER = 2
 #: Bounds that are asked for, as times the figure of the fastest setting whose quorums meet; and shares of stale reads.
@@ -43,7 +46,9 @@ class Service:
     Attributes
     ----------
     name : str
-        Of the run, and which start.
+        Of the run.
+    start : int
+        Which of its cluster starts.
     advice : OpenAdvice
         What its settings did in that start, at the service's rate.
     segments : mapping of str to Segments
@@ -59,6 +64,7 @@ class Service:
     """
 
     name: str
+    start: int
     advice: OpenAdvice
     segments: Mapping[str, Segments]
     stale: Mapping[str, Sequence[tuple[int, int]]]
@@ -110,7 +116,7 @@ def services(run: RecordedRun, by: str = "p99") -> list[Service]:
         loads = OpenLoads(statistics, f"{run.name}, start {block}", replicas(run), by)
         at_rate = cells[(cells["block"] == block) & (cells["rate_per_s"] == rate_per_s)]
         found.append(Service(
-            loads.name, loads.advise(mix, rate_per_s=rate_per_s),
+            run.name, int(block), loads.advise(mix, rate_per_s=rate_per_s),
             {f"{cell.read_cl}/{cell.write_cl}": segments_of(run, str(cell.cell_id)) for cell in at_rate.itertuples()},
             _stale_turns(run, mix, int(block), after_ms), after_ms, _closed(statistics, workload),
             part["segment_s"] + part["lead_in_s"],
@@ -254,10 +260,10 @@ def policies(rounds: int) -> dict[str, Policy]:
 def compare(found: Sequence[Service], rounds: int, times: int, seed: int) -> pd.DataFrame:
     """Ask every policy each question about each service, `times` times over, with segments drawn anew.
 
-    Columns policy, service, bound_ms, stale, survive, levels (empty for none), known (whether it answered), broken (a
-    limit, by what the whole start showed), beyond (one by more than the zone), missed (it named none although some
-    setting meets all limits by more than the zone), regret (its figure over that of the best that meets them, less 1;
-    NaN where it broke one, named none, or none does), turns, minutes.
+    Columns policy, service, start, bound_ms, stale, survive, levels (empty for none), known (whether it answered),
+    broken (a limit, by what the whole start showed), beyond (one by more than the zone), missed (it named none although
+    some setting meets all limits by more than the zone), regret (its figure over that of the best that meets them, less
+    1; NaN where it broke one, named none, or none does), turns, minutes.
     """
     rows: list[dict[str, Any]] = []
     for number, service in enumerate(found):
@@ -275,8 +281,8 @@ def _judged(name: str, service: Service, limits: Limits, levels: str | None, tur
     clearly = any(not service.broken(one, limits, 1 / verdicts.ZONE) for one in service.choices)
     regret = service.figure_ms(str(levels)) / best_ms - 1 if chosen and not broken and np.isfinite(best_ms) else np.nan
     return {
-        "policy": name, "service": service.name, "bound_ms": limits.bound_ms, "stale": limits.stale,
-        SURVIVE: limits.survive, "levels": levels or "", "known": levels is not None, "broken": broken,
+        "policy": name, "service": service.name, "start": service.start,
+        "bound_ms": limits.bound_ms, "stale": limits.stale, SURVIVE: limits.survive, "levels": levels or "", "known": levels is not None, "broken": broken,
         "beyond": chosen and service.broken(str(levels), limits, verdicts.ZONE), "missed": levels == "" and clearly,
         "regret": regret, "turns": turns, "minutes": turns * service.turn_s / 60,
     }  # fmt: skip
@@ -284,21 +290,20 @@ def _judged(name: str, service: Service, limits: Limits, levels: str | None, tur
 
 def _mean(by_service: pd.Series) -> Estimate:
     """Return the mean over services; NaN where none has the figure."""
-    return Estimate.mean(by_service) if len(by_service) else Estimate(np.nan, np.nan, np.nan, 0)
+    known = by_service.dropna()
+    return Estimate.mean(known) if len(known) else Estimate(np.nan, np.nan, np.nan, 0)
 
 
 def summary(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return how each policy did, over services: shares with intervals between them.
+    """Return how each policy did, with intervals between services: starts of one service share its luck.
 
-    `answers`: from `compare`. Index policy; columns broken, beyond, missed, unknown (Estimates, share of all answers),
-    regret (Estimate) and minutes (Estimate).
+    `answers`: from `compare`. Index policy; columns broken, beyond, missed, unknown (Proportions of all answers), regret
+    and minutes (Estimates: means over services).
     """
-    shares = answers.assign(unknown=~answers["known"])
-    by_service = shares.groupby(["policy", "service"], sort=False)
-    names = ["broken", "beyond", "missed", "unknown", "regret", "minutes"]
-    means = by_service[names].mean()
-    found = {
-        policy: {name: _mean(own[name].dropna()) for name in names}
-        for policy, own in means.groupby("policy", sort=False)
-    }
-    return pd.DataFrame.from_dict(found, orient="index").rename_axis("policy")
+    rows = {}
+    for policy, own in answers.assign(unknown=~answers["known"]).groupby("policy", sort=False):
+        of = own.groupby("service", sort=False)
+        rows[policy] = {name: Proportion.grouped(of[name].sum(), of.size()) for name in SHARES} | {
+            name: _mean(of[name].mean()) for name in ("regret", "minutes")
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")

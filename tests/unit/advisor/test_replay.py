@@ -46,6 +46,15 @@ def test_each_policy_answers_and_is_held_against_the_truth():
     assert (found.loc[found["broken"], "regret"].isna()).all()
 
 
+def test_starts_of_one_service_are_one_observation():
+    found = replay.compare([service(seed=seed) for seed in (1, 2, 3)], rounds=12, times=1, seed=1)
+    together = replay.summary(found).loc["always QUORUM", "broken"]
+    assert (together.groups, np.isnan(together.low)) == (1, True)
+    apart = replay.summary(found.assign(service=found["start"])).loc["always QUORUM", "broken"]
+    assert (apart.groups, apart.counts) == (3, together.counts)
+    assert apart.low < apart.value < apart.high
+
+
 def test_a_service_of_which_nobody_probed_staleness_is_asked_for_none():
     plain = replay.Service(**{name: getattr(service(), name) for name in replay.Service.__slots__} | {"stale": {}})
     assert {limits.stale for limits in replay.questions(plain)} == {None}

@@ -12,6 +12,7 @@ from cassbook.advisor import replay
 from cassbook.advisor.replay import DECIDE, FASTEST, FIXED, RULE, Service
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
+from cassbook.core.proportion import share_text
 from cassbook.core.units import PERCENT
 from cassbook.latency.verdicts import ZONE
 from cassbook.records.run import RecordedRun
@@ -20,7 +21,6 @@ from cassbook.shown.tables import Format, titled
 #: Rounds of turns that a decision may take, and how often each question is asked of each service.
 ROUNDS, TIMES = 24, 2
 _BEYOND = f"by more than {ZONE} times, %"
-_SHARES = ("broken", "beyond", "missed", "unknown", "regret")
 
 
 def services(runs: Sequence[RecordedRun]) -> list[Service]:
@@ -36,13 +36,14 @@ def answers(found: Sequence[Service], rounds: int = ROUNDS, times: int = TIMES, 
 def policies_shown(answered: pd.DataFrame) -> pd.DataFrame:
     """Return how each policy did (`replay.summary`) in words: percent of its answers, and minutes."""
     table = replay.summary(answered)
-    percent = table[[*_SHARES]].map(lambda one: one.times(PERCENT)).assign(minutes=table["minutes"])
+    table = table.assign(regret=table["regret"].map(lambda regret: regret.times(PERCENT)))
     columns: dict[str, tuple[str, Format]] = {
-        "broken": ("breaks a limit, %", ".1f"), "beyond": (_BEYOND, ".1f"),
-        "unknown": ("does not know, %", ".0f"), "missed": ("finds none though one clearly meets all, %", ".1f"),
+        "broken": ("breaks a limit, %", share_text), "beyond": (_BEYOND, share_text),
+        "unknown": ("does not know, %", share_text),
+        "missed": ("finds none though one clearly meets all, %", share_text),
         "regret": ("slower than the best, %", ".1f"), "minutes": ("minutes", ".1f"),
     }  # fmt: skip
-    return titled(percent, columns, missing="")
+    return titled(table, columns)
 
 
 def by_service(answered: pd.DataFrame) -> pd.DataFrame:
@@ -51,8 +52,7 @@ def by_service(answered: pd.DataFrame) -> pd.DataFrame:
     Index service (of all its cluster starts). Columns asked, broken, beyond, unknown (shares) and minutes (median).
     """
     own = answered[answered["policy"] == DECIDE]
-    own = own.assign(service=own["service"].str.partition(", start ")[0], unknown=~own["known"])
-    of = own.groupby("service", sort=False)
+    of = own.assign(unknown=~own["known"]).groupby("service", sort=False)
     shares = of[["broken", "beyond", "unknown"]].mean()
     return pd.concat([of.size().rename("asked"), shares, of["minutes"].median()], axis=1)
 
@@ -72,11 +72,12 @@ def wrong_and_slow(answered: pd.DataFrame) -> Figure:
     table = replay.summary(answered)
     figure, ((panel,),) = panels(1, 1, width=6.4, height=3.6)
     for place, (name, row) in enumerate(table.iterrows()):
-        wrong, minutes = row["broken"].times(PERCENT), row["minutes"]
-        colour = palette.SERIES[place % len(palette.SERIES)]
-        away = [[max(wrong.value - wrong.low, 0.0)], [max(wrong.high - wrong.value, 0.0)]]
+        wrong, colour = row["broken"], palette.SERIES[place % len(palette.SERIES)]
+        away = PERCENT * np.array([[wrong.value - wrong.low], [wrong.high - wrong.value]])
         bars = None if np.isnan(wrong.low) else away
-        panel.errorbar(minutes.value, wrong.value, bars, fmt="o", color=colour, capsize=2, label=str(name))
+        panel.errorbar(
+            row["minutes"].value, PERCENT * wrong.value, bars, fmt="o", color=colour, capsize=2, label=str(name)
+        )
     panel.set(xlabel="minutes of measuring", ylabel="breaks a limit, % of its answers")
     panel.legend()
     return done(figure)
@@ -95,5 +96,5 @@ def quoted(answered: pd.DataFrame) -> dict[str, str]:
     return found | {
         "decide_beyond": percent(DECIDE, "beyond"), "decide_unknown": percent(DECIDE, "unknown"),
         "decide_regret": percent(DECIDE, "regret"), "decide_minutes": f"{table[DECIDE]['minutes'].value:.0f}",
-        "decisions": f"{len(asked):,}", "services": f"{asked['service'].str.partition(', start ')[0].nunique()}",
+        "decisions": f"{len(asked):,}", "services": f"{asked['service'].nunique()}",
     }  # fmt: skip
