@@ -87,14 +87,12 @@ def quoted(answered: pd.DataFrame) -> dict[str, str]:
     """Return what the prose quotes: of decisions, and of those who do not measure or have no intervals."""
     table = replay.summary(answered).to_dict("index")
 
-    def percent(policy: str, name: str) -> str:
-        return f"{PERCENT * table[policy][name].value:.1f}"
-
     short = {"decide": DECIDE, "fixed": FIXED, "rule": RULE, "papers": FASTEST}
-    found = {f"{key}_broken": percent(policy, "broken") for key, policy in short.items() if policy in table}
+    found = {f"{key}_broken": share_text(table[policy]["broken"]) for key, policy in short.items() if policy in table}
     asked = answered[answered["policy"] == DECIDE]
     return found | {
-        "decide_beyond": percent(DECIDE, "beyond"), "decide_unknown": percent(DECIDE, "unknown"),
-        "decide_regret": percent(DECIDE, "regret"), "decide_minutes": f"{table[DECIDE]['minutes'].value:.0f}",
+        **{f"decide_{name}": share_text(table[DECIDE][name]) for name in ("beyond", "unknown")},
+        "decide_regret": f"{table[DECIDE]['regret'].times(PERCENT):.1f}",
+        "decide_minutes": f"{table[DECIDE]['minutes'].value:.0f}",
         "decisions": f"{len(asked):,}", "services": f"{asked['service'].nunique()}",
     }  # fmt: skip
