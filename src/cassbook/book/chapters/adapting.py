@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import gmean
 
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
@@ -200,9 +201,9 @@ def _ms(us: Estimate) -> Estimate:
 
 
 def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
-    """Return the mean latency in ms, by phase and regime, means over cluster starts."""
+    """Return the mean latency in ms, by phase and regime, geometric means over cluster starts."""
     phases = rides.phases[rides.phases["phase"] > 0]
-    table = phases.pivot_table("mean_us", "phase", "actor") / _MS
+    table = phases.pivot_table("mean_us", "phase", "actor", aggfunc=gmean) / _MS
     names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
     return table.set_axis(pd.Index(names, name="phase")).rename(columns=REGIMES).rename_axis(columns="regime")
 
@@ -299,7 +300,7 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, Any]:
     fastest = payback.fastest(latency_map, schedule)
     free = rides.stitched(fastest)
     fixed = rides.phases[(rides.phases["phase"] > 0) & ~rides.phases["actor"].isin([payback.ADAPTIVE, NAIVE])]
-    measured = fixed.pivot_table("mean_us", "phase", "actor").idxmin(axis=1)
+    measured = fixed.pivot_table("mean_us", "phase", "actor", aggfunc=gmean).idxmin(axis=1)
     whole = rides.phases[rides.phases["phase"] == 0].pivot_table("mean_us", "block", "actor")
     best = verdict(rides)["best_fixed"]
     return {
@@ -308,7 +309,7 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, Any]:
         "adaptive_free": Estimate.ratio(whole[payback.ADAPTIVE] / free),
         "agreed": int((measured.to_numpy() == np.array(fastest)).sum()),
         "of_phases": len(fastest),
-        "client_slower": whole[best].mean() / float(forecast_us[best]),
+        "client_slower": float(gmean(whole[best])) / float(forecast_us[best]),
     }
 
 

@@ -87,6 +87,8 @@ def test_actors_are_ordered_and_told_apart_within_blocks(rides):
     phases = adapting.by_phase(rides)
     assert list(phases.index) == ["100 threads, 90/10", "300 threads, 10/90"]
     assert phases.idxmin(axis=1)["100 threads, 90/10"] == "the paper's switching"
+    drifting = phases.loc["100 threads, 90/10", "the paper's switching"]
+    assert drifting == pytest.approx(2 * ACTORS["naive"] * (1.01 * 1.02 * 1.03) ** (1 / 3)), "the geometric mean"
 
 
 def test_prose_quotes_the_fastest_and_the_slowest_fixed_setting(rides):
