@@ -282,7 +282,8 @@ def _judged(name: str, service: Service, limits: Limits, levels: str | None, tur
     regret = service.figure_ms(str(levels)) / best_ms - 1 if chosen and not broken and np.isfinite(best_ms) else np.nan
     return {
         "policy": name, "service": service.name, "start": service.start,
-        "bound_ms": limits.bound_ms, "stale": limits.stale, SURVIVE: limits.survive, "levels": levels or "", "known": levels is not None, "broken": broken,
+        "bound_ms": limits.bound_ms, "stale": limits.stale, SURVIVE: limits.survive,
+        "levels": levels or "", "known": levels is not None, "broken": broken,
         "beyond": chosen and service.broken(str(levels), limits, verdicts.ZONE), "missed": levels == "" and clearly,
         "regret": regret, "turns": turns, "minutes": turns * service.turn_s / 60,
     }  # fmt: skip
@@ -297,8 +298,8 @@ def _mean(by_service: pd.Series) -> Estimate:
 def summary(answers: pd.DataFrame) -> pd.DataFrame:
     """Return how each policy did, with intervals between services: starts of one service share its luck.
 
-    `answers`: from `compare`. Index policy; columns broken, beyond, missed, unknown (Proportions of all answers), regret
-    and minutes (Estimates: means over services).
+    `answers`: from `compare`. Index policy; columns broken, beyond, missed, unknown (Proportions of all answers), and
+    regret and minutes (Estimates: means over services).
     """
     rows = {}
     for policy, own in answers.assign(unknown=~answers["known"]).groupby("policy", sort=False):
