@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,7 @@ _TOGETHER = 2
 _BOUNDS, _STALE = (0.5, 0.7, 0.9, 1.1, 1.4, 2.0, 4.0), (None, 0.1, 1e-2, 1e-3)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Service:
     """One cluster start of a service, measured to the end.
 
@@ -77,10 +78,13 @@ class Service:
         """Its settings by levels."""
         return {one.setting.levels: one for one in (*self.advice.choices, *self.advice.weak)}
 
+    @cached_property
+    def _figures_ms(self) -> dict[str, float]:
+        return {levels: own.estimate(self.advice.by).value for levels, own in self.segments.items() if own.requests}
+
     def figure_ms(self, levels: str) -> float:
         """What a setting's figure is, by all of its segments; infinite where it did not carry the load."""
-        own = self.segments.get(levels)
-        return float("inf") if own is None or not own.requests else own.estimate(self.advice.by).value
+        return self._figures_ms.get(levels, float("inf"))
 
     def stale_share(self, levels: str) -> float:
         """Which share of its reads was stale, by all turns; all where nobody looked."""

@@ -1,5 +1,7 @@
 """Decisions replayed on a service whose truth is known: who breaks limits, who does not know, who takes how long."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -56,5 +58,5 @@ def test_starts_of_one_service_are_one_observation():
 
 
 def test_a_service_of_which_nobody_probed_staleness_is_asked_for_none():
-    plain = replay.Service(**{name: getattr(service(), name) for name in replay.Service.__slots__} | {"stale": {}})
+    plain = replace(service(), stale={})
     assert {limits.stale for limits in replay.questions(plain)} == {None}
