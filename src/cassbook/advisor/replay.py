@@ -299,6 +299,12 @@ def _mean(by_service: pd.Series) -> Estimate:
     return Estimate.mean(known) if len(known) else Estimate(np.nan, np.nan, np.nan, 0)
 
 
+def counted(answers: pd.DataFrame, groups: str) -> dict[str, Proportion]:
+    """Return the share of all answers that each of `SHARES` has; `groups`: the column whose values share their luck."""
+    of = answers.assign(unknown=~answers["known"]).groupby(groups, sort=False)
+    return {name: Proportion.grouped(of[name].sum(), of.size()) for name in SHARES}
+
+
 def summary(answers: pd.DataFrame) -> pd.DataFrame:
     """Return how each policy did, with intervals between services: starts of one service share its luck.
 
@@ -306,9 +312,7 @@ def summary(answers: pd.DataFrame) -> pd.DataFrame:
     regret and minutes (Estimates: means over services).
     """
     rows = {}
-    for policy, own in answers.assign(unknown=~answers["known"]).groupby("policy", sort=False):
-        of = own.groupby("service", sort=False)
-        rows[policy] = {name: Proportion.grouped(of[name].sum(), of.size()) for name in SHARES} | {
-            name: _mean(of[name].mean()) for name in ("regret", "minutes")
-        }
+    for policy, own in answers.groupby("policy", sort=False):
+        means = own.groupby("service", sort=False)[["regret", "minutes"]].mean()
+        rows[policy] = counted(own, "service") | {str(name): _mean(means[name]) for name in means}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")

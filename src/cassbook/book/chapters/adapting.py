@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import gmean
 
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
@@ -202,10 +201,16 @@ def _ms(us: Estimate) -> Estimate:
 
 def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
     """Return the mean latency in ms, by phase and regime, geometric means over cluster starts."""
-    phases = rides.phases[rides.phases["phase"] > 0]
-    table = phases.pivot_table("mean_us", "phase", "actor", aggfunc=gmean) / _MS
     names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
+    table = _by_phase_us(rides) / _MS
     return table.set_axis(pd.Index(names, name="phase")).rename(columns=REGIMES).rename_axis(columns="regime")
+
+
+def _by_phase_us(rides: ScheduleRuns) -> pd.DataFrame:
+    """Return geometric means over cluster starts, by phase and actor."""
+    phases = range(1, len(schedule_of(rides)) + 1)
+    means = {phase: rides.figures("mean_us", phase)["estimate"] for phase in phases}
+    return pd.DataFrame(means).T.map(lambda estimate: estimate.value)
 
 
 def by_phase_shown(rides: ScheduleRuns) -> pd.DataFrame:
@@ -299,8 +304,7 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, Any]:
     forecast_us = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"])
     fastest = payback.fastest(latency_map, schedule)
     free = rides.stitched(fastest)
-    fixed = rides.phases[(rides.phases["phase"] > 0) & ~rides.phases["actor"].isin([payback.ADAPTIVE, NAIVE])]
-    measured = fixed.pivot_table("mean_us", "phase", "actor", aggfunc=gmean).idxmin(axis=1)
+    measured = _by_phase_us(rides).drop(columns=[payback.ADAPTIVE, NAIVE]).idxmin(axis=1)
     whole = rides.phases[rides.phases["phase"] == 0].pivot_table("mean_us", "block", "actor")
     best = verdict(rides)["best_fixed"]
     return {
@@ -309,7 +313,7 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, Any]:
         "adaptive_free": Estimate.ratio(whole[payback.ADAPTIVE] / free),
         "agreed": int((measured.to_numpy() == np.array(fastest)).sum()),
         "of_phases": len(fastest),
-        "client_slower": float(gmean(whole[best])) / float(forecast_us[best]),
+        "client_slower": rides.figures("mean_us")["estimate"][best].value / float(forecast_us[best]),
     }
 
 

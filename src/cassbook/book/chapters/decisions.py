@@ -49,20 +49,21 @@ def policies_shown(answered: pd.DataFrame) -> pd.DataFrame:
 def by_service(answered: pd.DataFrame) -> pd.DataFrame:
     """Return how decisions did service by service.
 
-    Index service (of all its cluster starts). Columns asked, broken, beyond, unknown (shares) and minutes (median).
+    Index service (of all its cluster starts). Columns asked, minutes (median) and those of
+    `replay.SHARES` (Proportions; cluster starts are the groups).
     """
-    own = answered[answered["policy"] == DECIDE]
-    of = own.assign(unknown=~own["known"]).groupby("service", sort=False)
-    shares = of[["broken", "beyond", "unknown"]].mean()
-    return pd.concat([of.size().rename("asked"), shares, of["minutes"].median()], axis=1)
+    rows = {
+        service: {"asked": len(own), "minutes": own["minutes"].median()} | replay.counted(own, "start")
+        for service, own in answered[answered["policy"] == DECIDE].groupby("service", sort=False)
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("service")
 
 
 def by_service_shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return `by_service` in words."""
-    percent = table.assign(**{name: PERCENT * table[name] for name in ("broken", "beyond", "unknown")})
-    return titled(percent, {
-        "asked": ("decisions", ","), "broken": ("breaks a limit, %", ".1f"),
-        "beyond": (_BEYOND, ".1f"), "unknown": ("does not know, %", ".0f"),
+    return titled(table, {
+        "asked": ("decisions", ","), "broken": ("breaks a limit, %", share_text),
+        "beyond": (_BEYOND, share_text), "unknown": ("does not know, %", share_text),
         "minutes": ("minutes, median", ".1f"),
     })  # fmt: skip
 

@@ -23,10 +23,9 @@ def test_services_are_those_of_all_their_starts(answered):
     table = decisions.by_service(answered)
     assert list(table.index) == ["mine"]
     own = answered[answered["policy"] == replay.DECIDE]
-    assert (table.loc["mine", "asked"], table.loc["mine", "unknown"]) == (
-        len(own),
-        pytest.approx((~own["known"]).mean()),
-    )
+    unknown = table.loc["mine", "unknown"]
+    assert (table.loc["mine", "asked"], unknown.yes, unknown.of) == (len(own), (~own["known"]).sum(), len(own))
+    assert unknown.groups == own["start"].nunique() == 2
     assert decisions.by_service_shown(table).loc["mine", "decisions"] == f"{len(own):,}"
 
 
