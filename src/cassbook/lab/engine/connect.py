@@ -15,12 +15,16 @@ from cassandra import AuthenticationFailed, DriverException
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
 from cassandra.policies import WhiteListRoundRobinPolicy
+from cassandra.pool import Host
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.lab.engine.preflight import CQL_PORT
 
 USERNAME, PASSWORD = "CASSBOOK_USERNAME", "CASSBOOK_PASSWORD"
 _ATTEMPTS = 20
+#: A node that lost the news of a change asks for it after a minute (before 4.0), and busy machines take longer.
+_AGREE_S = 150.0
+_SCHEMA_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,28 @@ def connect(
         cluster.shutdown()
     assert failure is not None  # noqa: S101 - there is at least one attempt
     raise failure
+
+
+def define(session: Session, statement: str) -> None:
+    """Change the schema, and wait until every node that the session is connected to has it as the others have.
+
+    The driver waits ten seconds and goes on: what is sent next may reach a node that knows nothing of a table.
+    LaboratoryError where nodes do not come to agree.
+    """
+    session.execute(statement, timeout=_SCHEMA_TIMEOUT_S)
+    asked, deadline = list(session.get_pool_state()), time.monotonic() + _AGREE_S
+    while len(versions := {_schema_version(session, host) for host in asked}) > 1:
+        if time.monotonic() > deadline:
+            what = statement.partition("(")[0].strip()
+            raise LaboratoryError(
+                f"nodes have not agreed on the schema within {_AGREE_S:.0f} s of {what}: "
+                f"{len(versions)} versions on {', '.join(sorted(host.address for host in asked))}"
+            )
+        time.sleep(0.25)
+
+
+def _schema_version(session: Session, host: Host) -> object:
+    return session.execute("SELECT schema_version FROM system.local", host=host).one().schema_version
 
 
 def connect_with_own(addresses: Sequence[str], protocol: int, tls: Tls | None, port: int, attempts: int = 3) -> Session:

@@ -23,14 +23,13 @@ from cassbook.core.signals import Cleared, let_through
 from cassbook.core.words import counted
 from cassbook.lab.engine import cluster_state
 from cassbook.lab.engine.any_cluster import AnyCluster
-from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect
+from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect, define
 from cassbook.lab.engine.preflight import CQL_PORT
 
 #: Newest first. The light path speaks these two; 4 is spoken by every release from 2.2 on, 3 by 2.1.
 _PROTOCOLS = (4, 3)
 _OLDEST = (2, 1)
 _CONNECT_TIMEOUT_S = 10.0
-_SCHEMA_TIMEOUT_S = 60.0
 _ATTEMPTS = 3
 _MARK = "made_by_cassbook"
 _GRANTS = (
@@ -390,16 +389,14 @@ class ExistingCluster(Cleared, AnyCluster):
         try:
             self._may_drop(session)
             if self._is_ours(self._comment_in(session)):
-                session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
-            session.execute(
-                f"CREATE KEYSPACE {self.keyspace} WITH replication = {replication}", timeout=_SCHEMA_TIMEOUT_S
-            )
+                define(session, f"DROP KEYSPACE {self.keyspace}")
+            define(session, f"CREATE KEYSPACE {self.keyspace} WITH replication = {replication}")
             try:
                 mark = f"CREATE TABLE {self.keyspace}.{_MARK} (id int PRIMARY KEY, at double) WITH comment = "
-                session.execute(f"{mark}'{self._mark()}'", timeout=_SCHEMA_TIMEOUT_S)
+                define(session, f"{mark}'{self._mark()}'")
             except BaseException:
                 with suppress(DriverException, NoHostAvailable):  # no mark yet, but it is this request that made it
-                    session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
+                    define(session, f"DROP KEYSPACE {self.keyspace}")
                 raise
         except AlreadyExists:
             raise InputError(f"--keyspace: {self.keyspace} was made by somebody else just now") from None
@@ -422,7 +419,7 @@ class ExistingCluster(Cleared, AnyCluster):
         session = self.connect()
         try:
             if self._is_ours(self._comment_in(session)):
-                session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
+                define(session, f"DROP KEYSPACE {self.keyspace}")
         finally:
             session.cluster.shutdown()
 

@@ -24,6 +24,7 @@ from cassandra.cluster import Session
 
 from cassbook.core import schema
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.lab.engine.connect import define
 from cassbook.lab.load import wire
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.ycsb import create_keyspace
@@ -117,7 +118,7 @@ def create(session: Session, keyspace: str, major: tuple[int, int], replication:
         options = "read_repair = 'NONE' AND speculative_retry = 'NEVER'"
     else:
         options = "read_repair_chance = 0.0 AND dclocal_read_repair_chance = 0.0 AND speculative_retry = 'NONE'"
-    session.execute(f"CREATE TABLE IF NOT EXISTS {keyspace}.{TABLE} (id text PRIMARY KEY, value text) WITH {options}")
+    define(session, f"CREATE TABLE IF NOT EXISTS {keyspace}.{TABLE} (id text PRIMARY KEY, value text) WITH {options}")
 
 
 class Row(Protocol):

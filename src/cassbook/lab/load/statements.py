@@ -6,6 +6,7 @@ import itertools
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from typing_extensions import override
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPERATIONS
+from cassbook.lab.engine.connect import define
 from cassbook.lab.load import values, wire
 from cassbook.lab.load.coordinators import Coordinators
 from cassbook.lab.load.core_workloads import Workload, kinds
@@ -63,7 +65,7 @@ class Prepared:
         self.by_kind: list[list[PreparedStatement]] = [[] for _ in OPERATIONS]
         session.set_keyspace(keyspace)
         for statement in workload.create if create else ():
-            self._ask(session.execute, statement)
+            self._ask(partial(define, session), statement)
         self._refuse()
         #: Each operation with the numbers of its statement, and of the one that follows, among those of their kinds.
         self.operations = [

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
+from cassbook.lab.engine.connect import define
 from cassbook.lab.load import keys, wire
 from cassbook.lab.load.coordinators import Coordinators
 from cassbook.profile.profile import TableSection
@@ -52,7 +53,7 @@ class Locked(Iterator[Request]):
 
 def create_keyspace(session: Session, keyspace: str, replication: int | Mapping[str, int]) -> None:
     """Create a keyspace that is not there, with so many replicas of a row, or so many in each data centre."""
-    session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication_map(replication)}")
+    define(session, f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication_map(replication)}")
 
 
 def replication_map(replication: int | Mapping[str, int]) -> str:
@@ -84,10 +85,8 @@ def create_table(
         create_keyspace(session, keyspace, replication)
     fields = ", ".join(f"field{i} text" for i in range(table.field_count))
     wanted = " AND ".join(f"{key} = {value!r}" for key, value in (options or {}).items())
-    session.execute(
-        f"CREATE TABLE IF NOT EXISTS {keyspace}.{name} (y_id text PRIMARY KEY, {fields})"
-        + (f" WITH {wanted}" if wanted else "")
-    )
+    created = f"CREATE TABLE IF NOT EXISTS {keyspace}.{name} (y_id text PRIMARY KEY, {fields})"
+    define(session, created + (f" WITH {wanted}" if wanted else ""))
 
 
 def random_fields(length: int, count: int, rng: np.random.Generator) -> list[bytes]:

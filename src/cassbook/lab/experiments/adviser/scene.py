@@ -22,7 +22,9 @@ from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.deployment.link import Link
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.connect import define
 from cassbook.lab.experiments.adviser.actors import Switch
+from cassbook.lab.load.ycsb import create_keyspace
 from cassbook.lab.wan.relay import Relay, Route
 from cassbook.staleness.checker import READS, WRITES, judge
 from cassbook_advisor.adviser import OutcomeUnknown
@@ -64,11 +66,8 @@ def _behind(relay: Relay, cluster: CassandraCluster) -> Iterator[CassandraCluste
 
 def create(session: Session, keyspace: str = KEYSPACE) -> None:
     """Create the keyspace and its table, and empty it."""
-    session.execute(
-        f"CREATE KEYSPACE IF NOT EXISTS {keyspace} "
-        "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}"
-    )
-    session.execute(f"CREATE TABLE IF NOT EXISTS {keyspace}.{TABLE} (key int PRIMARY KEY, sequence bigint)")
+    create_keyspace(session, keyspace, 3)
+    define(session, f"CREATE TABLE IF NOT EXISTS {keyspace}.{TABLE} (key int PRIMARY KEY, sequence bigint)")
     session.execute(f"TRUNCATE {keyspace}.{TABLE}", timeout=60)
 
 

@@ -23,7 +23,7 @@ from cassbook.core.threads import meanwhile
 from cassbook.deployment.distances import Distances, Placement
 from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
-from cassbook.lab.engine.connect import quiet_driver
+from cassbook.lab.engine.connect import define, quiet_driver
 from cassbook.lab.engine.spec import Breakable
 from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row, Setup, SideBySide
 from cassbook.lab.experiments.faults import drivers
@@ -263,9 +263,10 @@ def _create(session: Session, cluster: CassandraCluster, part: FaultsSection) ->
     create_keyspace(session, cluster.keyspace, cluster.replication)
     for name, options in part.tables.items():
         wanted = "".join(f" AND {key} = {value!r}" for key, value in options.items())
-        session.execute(
+        define(
+            session,
             f"CREATE TABLE {cluster.keyspace}.{name} (id text PRIMARY KEY, version bigint, filler text) "
-            f"WITH comment = 'faults'{wanted}"
+            f"WITH comment = 'faults'{wanted}",
         )
 
 

@@ -23,6 +23,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.distances import Distances, Placement
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT, parse
+from cassbook.lab.engine.connect import define
 from cassbook.lab.engine.distant import DistantCluster, broadcast_address
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.load import traces
@@ -161,7 +162,7 @@ def _create(session: Session, cluster: DistantCluster) -> tuple[PreparedStatemen
     options = {"speculative_retry": "NEVER"} if cluster.release.major >= _FROM_4 else before
     wanted = " AND ".join(f"{key} = {value!r}" for key, value in options.items())
     name = f"{cluster.keyspace}.{_TABLE}"
-    session.execute(f"CREATE TABLE {name} (id text PRIMARY KEY, version bigint) WITH {wanted}")
+    define(session, f"CREATE TABLE {name} (id text PRIMARY KEY, version bigint) WITH {wanted}")
     return (
         session.prepare(f"UPDATE {name} SET version = ? WHERE id = ?"),
         session.prepare(f"SELECT version FROM {name} WHERE id = ?"),

@@ -1,0 +1,57 @@
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import pytest
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine import connect
+
+
+@dataclass(frozen=True)
+class Node:
+    address: str
+
+
+NODES = [Node(f"127.0.0.{number}") for number in (1, 2, 3)]
+
+
+class Nodes:
+    """Three nodes, of which the last is told of a change by and by."""
+
+    def __init__(self, late_looks: int) -> None:
+        self.statements: list[str] = []
+        self._late_looks = late_looks
+
+    def get_pool_state(self):
+        return dict.fromkeys(NODES, "open")
+
+    def execute(self, query, timeout=None, host=None):
+        if host is None:
+            self.statements.append(query)
+            return None
+        late = host is NODES[-1] and self._late_looks > 0
+        self._late_looks -= late
+        return SimpleNamespace(one=lambda: SimpleNamespace(schema_version="old" if late else "new"))
+
+    @property
+    def late(self) -> bool:
+        return self._late_looks > 0
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch):
+    monkeypatch.setattr(connect.time, "sleep", lambda _: None)
+
+
+def test_a_change_of_the_schema_is_over_when_all_nodes_have_it():
+    nodes = Nodes(late_looks=3)
+    connect.define(nodes, "CREATE TABLE t (id int PRIMARY KEY)")
+    assert nodes.statements == ["CREATE TABLE t (id int PRIMARY KEY)"]
+    assert not nodes.late
+
+
+def test_nodes_that_never_agree_are_named(monkeypatch):
+    monkeypatch.setattr(connect, "_AGREE_S", -1.0)
+    said = r"nodes have not agreed on the schema .* of CREATE TABLE t: 2 versions on 127.0.0.1, 127.0.0.2, 127.0.0.3"
+    with pytest.raises(LaboratoryError, match=said):
+        connect.define(Nodes(late_looks=3), "CREATE TABLE t (id int PRIMARY KEY)")
