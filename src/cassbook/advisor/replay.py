@@ -73,14 +73,14 @@ class Service:
     closed_us: Mapping[str, float]
     turn_s: float
 
-    @property
+    @cached_property
     def choices(self) -> dict[str, OpenChoice]:
         """Its settings by levels."""
         return {one.setting.levels: one for one in (*self.advice.choices, *self.advice.weak)}
 
     @cached_property
     def _figures_ms(self) -> dict[str, float]:
-        return {levels: own.estimate(self.advice.by).value for levels, own in self.segments.items() if own.requests}
+        return {levels: own.figure(self.advice.by) for levels, own in self.segments.items() if own.requests}
 
     def figure_ms(self, levels: str) -> float:
         """What a setting's figure is, by all of its segments; infinite where it did not carry the load."""
@@ -175,7 +175,7 @@ def replayed(service: Service, limits: Limits, rounds: int, rng: np.random.Gener
 
 def _enough(drawn: Segments, by: str, bound_ms: float, error: float, rounds: int) -> int:
     """After how many turns a setting is left out: broken down, or known at a look."""
-    doubtful = drawn.estimate(by).value > bound_ms * verdicts.MOST_BOUNDS / 3 or drawn.failed > 0
+    doubtful = drawn.figure(by) > bound_ms * verdicts.MOST_BOUNDS / 3 or drawn.failed > 0
     for count in range(FEWEST, rounds + 1) if doubtful else verdicts.looks(rounds):
         own = drawn.first(count)
         if own.breaks_down(by, bound_ms):

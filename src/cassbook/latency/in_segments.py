@@ -36,8 +36,8 @@ class Segments(ABC):
 
     @property
     @abstractmethod
-    def failed(self) -> int:
-        """How many requests of all segments failed."""
+    def lost(self) -> NDArray[np.int64]:
+        """How many requests of each segment failed."""
 
     @abstractmethod
     def taken(self, places: Sequence[int]) -> Segments:
@@ -53,7 +53,7 @@ class Segments(ABC):
 
     @abstractmethod
     def sums_ms(self) -> Floats:
-        """Sum of the response times of each segment."""
+        """Sum of the response times of each segment, of requests that were answered."""
 
     @property
     def count(self) -> int:
@@ -64,6 +64,11 @@ class Segments(ABC):
     def requests(self) -> int:
         """How many requests there are in all segments."""
         return int(self.sizes.sum())
+
+    @property
+    def failed(self) -> int:
+        """How many requests of all segments failed."""
+        return int(self.lost.sum())
 
     def first(self, count: int) -> Segments:
         """Return the first so many segments."""
@@ -76,13 +81,29 @@ class Segments(ABC):
     def breaks_down(self, by: str, bound_ms: float) -> bool:
         """Whether so many requests fail, or take so much longer than the bound, that there is nothing to decide."""
         failed = self.failed >= verdicts.MOST_FAILED * self.requests
-        return failed or self.estimate(by).value > verdicts.MOST_BOUNDS * bound_ms
+        return failed or self.figure(by) > verdicts.MOST_BOUNDS * bound_ms
+
+    def figure(self, by: str) -> float:
+        """Return a figure in ms, one of `percentiles.FIGURES`, without its interval.
+
+        A request that failed is beyond every percentile, and in no mean. Raises ValueError without any request.
+        """
+        if by != "mean":
+            return self.at(percentiles.SHARES[by])
+        means_ms = self._means_ms()
+        return float(means_ms.mean()) if len(means_ms) else float("inf")
+
+    def _means_ms(self) -> Floats:
+        answered = _batched(self.sizes - self.lost)
+        kept = answered > 0
+        return np.asarray(_batched(self.sums_ms())[kept] / answered[kept])
 
     def estimate(self, by: str, error: float = ERROR) -> Estimate:
         """Return a figure in ms; `n` is the number of segments.
 
         A percentile's bounds are the percentiles at the bounds of the share of requests above it (Woodruff 1952), which
-        are those of grouped observations (`Proportion.grouped`). The mean has Student's t over batches.
+        are those of grouped observations (`Proportion.grouped`). The mean is of requests that were answered, with
+        Student's t over batches.
 
         Parameters
         ----------
@@ -96,13 +117,11 @@ class Segments(ABC):
         ValueError
             Without any request.
         """
-        sizes = _batched(self.sizes)
+        value, sizes = self.figure(by), _batched(self.sizes)
+        if by == "mean" and np.isfinite(value):
+            figure = Estimate.mean(self._means_ms(), error).at_least(0.0)
+            return Estimate(value, figure.low, figure.high, self.count)
         kept = sizes > 0
-        if by == "mean":
-            means = _batched(self.sums_ms())[kept] / sizes[kept]
-            figure = Estimate.mean(means, error).at_least(0.0)
-            return Estimate(figure.value, figure.low, figure.high, self.count)
-        value = self.at(percentiles.SHARES[by])
         share = Proportion.grouped(_batched(self.above(value))[kept], sizes[kept], error)
         if kept.sum() < FEWEST or np.isnan(share.low):
             return Estimate(value, float("nan"), float("nan"), self.count)
@@ -140,8 +159,8 @@ class InSegments(Segments):
         return np.array([len(segment) for segment in self.segments_ms], dtype=np.int64)
 
     @property
-    def failed(self) -> int:
-        return sum(int(np.isinf(segment).sum()) for segment in self.segments_ms)
+    def lost(self) -> NDArray[np.int64]:
+        return np.array([np.isinf(segment).sum() for segment in self.segments_ms], dtype=np.int64)
 
     def taken(self, places: Sequence[int]) -> InSegments:
         return InSegments(tuple(self.segments_ms[place] for place in places))
@@ -156,7 +175,7 @@ class InSegments(Segments):
         return np.array([(segment > value_ms).sum() for segment in self.segments_ms], dtype=np.int64)
 
     def sums_ms(self) -> Floats:
-        return np.array([segment.sum() for segment in self.segments_ms], dtype=float)
+        return np.array([segment[np.isfinite(segment)].sum() for segment in self.segments_ms], dtype=float)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,8 +203,8 @@ class CountedSegments(Segments):
         return np.asarray(self.counts.sum(axis=1))
 
     @property
-    def failed(self) -> int:
-        return int(self.counts[:, -1].sum())
+    def lost(self) -> NDArray[np.int64]:
+        return self.counts[:, -1]
 
     def taken(self, places: Sequence[int]) -> CountedSegments:
         return CountedSegments(self.counts[list(places)], self.values_ms)
@@ -200,8 +219,7 @@ class CountedSegments(Segments):
         return np.asarray(self.counts[:, self.values_ms > value_ms].sum(axis=1))
 
     def sums_ms(self) -> Floats:
-        filled = self.counts > 0
-        return np.where(filled, self.counts * np.where(filled, self.values_ms, 0.0), 0.0).sum(axis=1)
+        return np.asarray(self.counts[:, :-1] @ self.values_ms[:-1])
 
 
 def drawn_places(n: int, count: int, together: int, rng: np.random.Generator) -> list[int]:

@@ -77,6 +77,24 @@ def summary(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(FAULT))
 
 
+def p99_by_phase(run: FaultRun, setup: str) -> pd.DataFrame:
+    """Return p99 in each phase of each time that a schedule's faults struck.
+
+    One row per time and `VARIANT`: fault (its kind), start, `VARIANT`, and each of `PHASES`, medians over half seconds,
+    in ms; NaN where no request was answered.
+    """
+    first_s = run.faults(setup).groupby("start")["begins_s"].min()
+    parts = []
+    for fault, one in ((fault, one) for fault, struck in _struck(run, setup) for one in struck):
+        bins, phases = run.bins_of(setup, one.start), one.phases(first_s[one.start])
+        medians = {
+            phase: between(bins, *span).groupby(list(VARIANT), sort=False)["p99_ms"].median()
+            for phase, span in phases.items()
+        }
+        parts.append(pd.DataFrame(medians).reset_index().assign(fault=fault.kind, start=one.start))
+    return pd.concat(parts, ignore_index=True)
+
+
 def not_struck(run: FaultRun) -> list[tuple[str, ScheduledFault]]:
     """Return faults that a schedule orders and that were not carried out before its load ended, by schedule."""
     missing = []

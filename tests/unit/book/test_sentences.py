@@ -75,6 +75,14 @@ _FENCED = re.compile(r"^```console\n.*?^```$", re.DOTALL | re.MULTILINE)
 _NO_PROSE = re.compile(r"```.*?```|\{glue:text\}`[^`]*`|`[^`]*`|\"[^\"]*\"", re.DOTALL)
 
 
+#: Words of a sentence that nobody reads twice.
+_LONGEST = 40
+_SENTENCE = re.compile(r"(?<=[.?!])[)*\"]*\s+(?=[A-Z`*({$0-9†‡\"])")
+_ITEM = re.compile(r"\n(?=\s*(?:[*-] |\d+\. |:::))")
+_NOT_READ = re.compile(r"\s*(?:\||:::)| {4}|[a-z]+ \S+ --")
+_ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
+
+
 def prose(path):
     """Paragraphs of a page or chapter, with the captions of its figures and tables."""
     if path.suffix == ".md":
@@ -98,6 +106,15 @@ def test_what_was_withdrawn_is_not_said_again(path, said):
 def test_english_that_came_back_stays_away(path, instead):
     text = "\n\n".join(re.sub(r"```.*?```", "", paragraph, flags=re.DOTALL) for paragraph in prose(path))
     assert not re.findall(_CAME_BACK[instead], text)
+
+
+@pytest.mark.parametrize("path", [*PAGES, *ANALYSES], ids=lambda path: path.stem)
+def test_a_sentence_is_read_in_one_breath(path):
+    paragraphs = [re.sub(r"```.*?```", "", paragraph, flags=re.DOTALL) for paragraph in prose(path)]
+    items = [item for paragraph in paragraphs for item in _ITEM.split(paragraph) if not _NOT_READ.match(item)]
+    sentences = [sentence for item in items for sentence in _SENTENCE.split(" ".join(item.split()))]
+    long = [each for each in sentences if len(re.findall(r"\S*\w\S*", _ROLE.sub("it", each))) > _LONGEST]
+    assert not long
 
 
 def swept(root):

@@ -38,6 +38,25 @@ def test_a_percentile_lies_in_its_interval_and_failures_are_beyond_every_bound()
     assert against(broken.estimate("p99"), 1e9) != PASS
 
 
+def test_a_mean_is_of_what_was_answered():
+    one = np.r_[np.full(199, 2.0), np.inf]
+    exact, counted = InSegments((one, one, one)), CountedSegments(np.array([[199, 0, 1]] * 3), np.array([2, 4, np.inf]))
+    for made in (exact, counted):
+        figure = made.estimate("mean")
+        assert (figure.value, figure.low, figure.high, made.failed) == (2.0, 2.0, 2.0, 3)
+        assert made.figure("mean") == 2.0
+        assert not made.breaks_down("mean", 1.0)
+    nothing = InSegments((np.full(5, np.inf),) * 3)
+    assert np.isinf(nothing.estimate("mean").value)
+    assert nothing.breaks_down("mean", 1.0)
+
+
+def test_a_figure_is_that_of_its_estimate():
+    made = InSegments(tuple(segments(np.random.default_rng(2))))
+    for by in ("mean", "p50", "p99"):
+        assert made.figure(by) == made.estimate(by).value
+
+
 def test_histograms_of_segments_say_what_samples_say():
     rng = np.random.default_rng(3)
     latency_us = np.exp(rng.normal(8, 0.5, 3000)).round()

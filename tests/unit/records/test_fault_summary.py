@@ -49,6 +49,14 @@ def test_p99_is_of_before_unnoticed_noticed_and_after(run):
     assert kill.loc[("3R-1W", "reads"), columns].isna().tolist() == [False, True, True, False]
 
 
+def test_p99_of_each_time_is_by_phase_and_start(tmp_path):
+    table = fault_summary.p99_by_phase(fault_record(tmp_path / "two", starts=2), "mine")
+    assert table.groupby(["start", "fault"]).size().tolist() == [4, 8, 4, 8], "a kill, and a node that flaps twice"
+    first = table[(table["setting"] == "ONE/ONE") & (table["operation"] == "READ")].iloc[0]
+    assert first["fault"] == "kill"
+    assert first[list(fault_summary.PHASES)].tolist() == [5, 50, 20, 8]
+
+
 def test_who_noticed_is_said_with_the_last_of_the_nodes_and_without_the_node_itself(run):
     kill = by_place(run).loc["kill"].iloc[0]
     assert kill[["driver_down_s", "nodes_down_s"]].tolist() == pytest.approx([0.2, 6.0])

@@ -12,15 +12,25 @@ from cassbook.advisor import replay
 from cassbook.advisor.replay import DECIDE, FASTEST, FIXED, RULE, Service
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
+from cassbook.core.errors import LackingError
 from cassbook.core.proportion import share_text
 from cassbook.core.units import PERCENT
 from cassbook.latency.verdicts import ZONE
+from cassbook.records import manifest
 from cassbook.records.run import RecordedRun
 from cassbook.shown.tables import Format, titled
 
 #: Rounds of turns that a decision may take, and how often each question is asked of each service.
 ROUNDS, TIMES = 24, 2
 _BEYOND = f"by more than {ZONE} times, %"
+
+
+def recorded(*versions: str) -> list[RecordedRun]:
+    """Return the recorded runs of services on some versions of Cassandra, by name."""
+    names = [name for name, notes in manifest.recorded() if name.startswith("service-") and notes["engine"] in versions]
+    if not names:
+        raise LackingError(f"there is no record of a service (service-*) on {' or '.join(versions)}")
+    return [RecordedRun(name) for name in names]
 
 
 def services(runs: Sequence[RecordedRun]) -> list[Service]:

@@ -12,9 +12,11 @@ from matplotlib.figure import Figure
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
 from cassbook.book.provenance import Source
+from cassbook.core import consistency
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import OPEN
+from cassbook.deployment.notation import labels
 from cassbook.latency import lightest, load_limits
 from cassbook.latency.open_results import (
     COMPARED,
@@ -23,9 +25,14 @@ from cassbook.latency.open_results import (
     by_condition,
     capacity_ratios,
     changes,
+    open_cells,
     open_results,
+    strength,
 )
+from cassbook.latency.under_trouble import times_all_well
 from cassbook.records.calibration import CalibrationRun
+from cassbook.records.fault_summary import PHASES, p99_by_phase
+from cassbook.records.faults import FaultRun
 from cassbook.records.network_load import NetworkLoad
 from cassbook.records.results import replicas, replication
 from cassbook.records.run import RecordedRun
@@ -245,6 +252,58 @@ def why_shown(table: pd.DataFrame) -> pd.DataFrame:
     }, missing="")  # fmt: skip
 
 
+def network_errors(source: Source, calibration: CalibrationRun) -> pd.DataFrame:
+    """Hold the calibrated network's mean response against what was measured, at the same share of each capacity.
+
+    Index mix, setting, share. Columns own_share (of what the setting carries; geometric mean over blocks), measured_ms
+    (Estimate), network_ms, ratio (Estimate: network over measured, over blocks), blocks.
+
+    Raises LackingError for a run without open arrivals at shares of capacity.
+    """
+    run = run_at_shares(source)
+    network, cells = _network(run, calibration), open_cells(run.statistics)
+    cells = cells[(cells["measured"] == SHARE) & cells["response_us"].notna() & (cells["own_share"] > 0)]
+    rows = []
+    for (read_share, setting, at), own in cells.groupby(["read_share", "setting", "at"], sort=False):
+        share = float(np.exp(np.log(own["own_share"].astype(float)).mean()))
+        network_ms = network.response_ms(str(setting), float(read_share), share)
+        measured_ms = own["response_us"] / 1e3
+        rows.append({
+            "read_share": read_share, "setting": setting, "at": at, "own_share": share,
+            "measured_ms": Estimate.positive(measured_ms), "network_ms": network_ms,
+            "ratio": _ratio(network_ms / measured_ms), "blocks": len(own),
+        })  # fmt: skip
+    table = pd.DataFrame(rows)
+    keys = table.assign(mix=-table["read_share"].astype(float), strength=table["setting"].map(strength))
+    table = table.loc[keys.sort_values(["mix", "strength", "at"], kind="stable").index]
+    return _named(table)[["own_share", "measured_ms", "network_ms", "ratio", "blocks"]]
+
+
+def network_curves(errors: pd.DataFrame) -> Figure:
+    """Draw `network_errors`: the network's curve over the share of a setting's own capacity, and what was measured."""
+    mixes = list(errors.index.unique("mix"))
+    figure, axes = panels(1, len(mixes), width=3.6, sharex=True, sharey=True)
+    for panel, mix in zip(axes[0], mixes, strict=True):
+        for place, (setting, own) in enumerate(errors.loc[mix].groupby(level="setting", sort=False)):
+            colour = palette.setting(str(setting), place)
+            measured = list(own["measured_ms"])
+            around = [[one.value - one.low for one in measured], [one.high - one.value for one in measured]]
+            values = [one.value for one in measured]
+            panel.errorbar(own["own_share"], values, around, fmt="o", markersize=4, color=colour, label=setting)
+            panel.plot(own["own_share"], own["network_ms"], "--", color=colour)
+        panel.set(title=mix, yscale="log", xlabel="share of the setting's own capacity")
+        panel.legend()
+    axes[0][0].set_ylabel("mean response, ms")
+    return done(figure)
+
+
+def network_off_shown(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return by how much the network is off, as a factor, by share of capacity and mix; `errors`: `network_errors`."""
+    logs = errors["ratio"].map(lambda ratio: abs(np.log(ratio.value))).astype(float)
+    off = np.exp(logs.groupby(level=["share", "mix"], sort=False).mean()).unstack("mix")  # noqa: PD010
+    return off.map(lambda factor: "" if np.isnan(factor) else f"{factor:.2f}").rename_axis("share of capacity")
+
+
 def taken(source: Source, share: float) -> pd.DataFrame:
     """Return what the load takes of the machine at a share of capacity.
 
@@ -299,6 +358,44 @@ def troubled_shown(table: pd.DataFrame) -> pd.DataFrame:
     return titled(table, {name: (f"{name}, ms", ".1f") for name in table.columns}, missing="")
 
 
+def _ratio(ratios: pd.Series) -> Estimate:
+    known = ratios.dropna()
+    return Estimate.ratio(known) if len(known) else _NOTHING
+
+
+def while_unnoticed(source: Source, faults: FaultRun, schedule: str = "faults-kill") -> pd.DataFrame:
+    """Return p99 while a node's death is unnoticed, and then noticed, over p99 before it.
+
+    In a record of faults requests of all settings go through the same coordinators; in the run of a source each setting
+    was struck while it was the only load. Index load, setting; columns unnoticed and noticed (Estimates over kills,
+    taken within a cluster start).
+
+    Raises LackingError for a run without trouble.
+    """
+    run = run_at_shares(source)
+    alone = times_all_well(run.statistics, 0.5)
+    if not alone:
+        raise LackingError(f"{source.label} has no open arrivals with a node dead")
+    of_faults = p99_by_phase(faults, schedule)
+    of_faults = of_faults[of_faults["fault"] == "kill"]
+    rows: dict[tuple[str, str], dict[str, Estimate]] = {}
+    for name, own in of_faults.groupby("setting", sort=False):
+        by_start = own.groupby("start")[list(PHASES)].median()
+        rows["all settings in one load", consistency.setting(str(name)).levels] = {
+            phase: _ratio(by_start[phase] / by_start["before"]) for phase in ("unnoticed", "noticed")
+        }
+    rows |= {("this setting alone", levels): of for levels, of in alone.items()}
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["load", "setting"])
+    return table.reindex(columns=["unnoticed", "noticed"])
+
+
+def while_unnoticed_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `while_unnoticed` in words."""
+    return titled(table, {
+        "unnoticed": ("until it is noticed: times p99 before", ".1f"), "noticed": ("then: times p99 before", ".1f"),
+    }, missing="")  # fmt: skip
+
+
 def other_processors(run: RecordedRun, condition: str) -> pd.DataFrame:
     """Return how prices change with a processor of one's own, or a quota, for each node.
 
@@ -330,6 +427,11 @@ def other_processors_shown(table: pd.DataFrame, arm: str) -> pd.DataFrame:
     index["share"] = ["" if np.isnan(share) else f"{share:g}" for share in index["share"]]
     words.index = pd.MultiIndex.from_frame(index)
     return words
+
+
+def deployments(run: RecordedRun) -> dict[str, str]:
+    """Return names of a run's deployments, by what cells call them."""
+    return {called: name for name, called in labels(run.manifest["profile"]["distance"]["deployments"]).items()}
 
 
 def data_centres(source: Source) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cassandra import AuthenticationFailed, DriverException
+from cassandra import AuthenticationFailed, DriverException, OperationTimedOut
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable, Session
 from cassandra.policies import WhiteListRoundRobinPolicy
@@ -133,19 +133,23 @@ def define(session: Session, statement: str) -> None:
     LaboratoryError where nodes do not come to agree.
     """
     session.execute(statement, timeout=_SCHEMA_TIMEOUT_S)
-    asked, deadline = list(session.get_pool_state()), time.monotonic() + _AGREE_S
-    while len(versions := {_schema_version(session, host) for host in asked}) > 1:
+    deadline = time.monotonic() + _AGREE_S
+    while len(versions := {_schema_version(session, host) for host in session.get_pool_state()}) > 1:
         if time.monotonic() > deadline:
-            what = statement.partition("(")[0].strip()
+            what, asked = statement.partition("(")[0].strip(), sorted(host.address for host in session.get_pool_state())
             raise LaboratoryError(
                 f"nodes have not agreed on the schema within {_AGREE_S:.0f} s of {what}: "
-                f"{len(versions)} versions on {', '.join(sorted(host.address for host in asked))}"
+                f"{len(versions)} versions on {', '.join(asked)}"
             )
         time.sleep(0.25)
 
 
 def _schema_version(session: Session, host: Host) -> object:
-    return session.execute("SELECT schema_version FROM system.local", host=host).one().schema_version
+    """Return what a node says; of one that does not answer something that no other says."""
+    try:
+        return session.execute("SELECT schema_version FROM system.local", host=host).one().schema_version
+    except (OperationTimedOut, NoHostAvailable):
+        return host
 
 
 def connect_with_own(addresses: Sequence[str], protocol: int, tls: Tls | None, port: int, attempts: int = 3) -> Session:

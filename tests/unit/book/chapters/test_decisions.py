@@ -4,6 +4,7 @@ import pytest
 
 from cassbook.advisor import replay
 from cassbook.book.chapters import decisions
+from cassbook.core.errors import LackingError
 from tests.helpers.made_services import service
 
 
@@ -40,3 +41,13 @@ def test_what_is_quoted_is_of_the_table(answered):
     assert found["decide_broken"] == summary.loc[replay.DECIDE, "broken"].text()
     assert found["decisions"] == f"{(answered['policy'] == replay.DECIDE).sum():,}"
     assert found["services"] == "1"
+
+
+def test_records_of_services_are_found_by_version(monkeypatch):
+    notes = [("service-b-5.0.9", {"engine": "5.0.9"}), ("service-a-2.1.20", {"engine": "2.1.20"}), ("load", {})]
+    monkeypatch.setattr(decisions.manifest, "recorded", lambda: iter(notes))
+    monkeypatch.setattr(decisions, "RecordedRun", str)
+    assert decisions.recorded("2.1.20", "5.0.9") == ["service-b-5.0.9", "service-a-2.1.20"]
+    assert decisions.recorded("5.0.9") == ["service-b-5.0.9"]
+    with pytest.raises(LackingError, match=r"no record of a service \(service-\*\) on 4\.1\.0"):
+        decisions.recorded("4.1.0")

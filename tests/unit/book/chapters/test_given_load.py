@@ -9,8 +9,11 @@ from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.latency.open_choices import Mix
 from cassbook.latency.open_loads import OpenLoads
+from cassbook.records.calibration import CalibrationRun
+from cassbook.records.network_load import NetworkLoad
 from cassbook.records.run import RecordedRun
 from tests.helpers import open_runs
+from tests.helpers.fault_records import fault_record
 
 
 def made(folder, cells=None, **notes):
@@ -109,6 +112,33 @@ def test_processor_time_stands_next_to_the_capacity_that_it_explains(tmp_path):
     assert list(shown.index) == [0.6, 0.8]
 
 
+def test_the_network_stands_next_to_what_was_measured_at_the_same_share_of_capacity(source):
+    calibration = CalibrationRun("calibration-5.0.9")
+    table = given_load.network_errors(source, calibration)
+    assert list(table.index.unique("mix")) == ["reads alone", "50 % reads"]
+    row = table.loc[("50 % reads", "ONE/ALL", 0.6)]
+    assert row["own_share"] == pytest.approx(0.6, abs=0.001)
+    network = NetworkLoad(calibration.calibrated(), 3, 3)
+    assert row["network_ms"] == pytest.approx(network.response_ms("ONE/ALL", 0.5, 0.6))
+    assert row["ratio"].value == pytest.approx(row["network_ms"] / row["measured_ms"].value, rel=0.01)
+    assert list(given_load.network_off_shown(table).columns) == ["reads alone", "50 % reads"]
+    labels = {text.get_text() for text in given_load.network_curves(table).axes[1].get_legend().get_texts()}
+    assert labels == {"ONE/ONE", "QUORUM/QUORUM", "ONE/ALL"}
+
+
+def test_p99_until_a_death_is_noticed_is_held_against_that_before_it_in_one_load_and_alone(tmp_path):
+    source = made(tmp_path / "trouble", with_trouble(open_runs.open_cells(own=())))
+    table = given_load.while_unnoticed(source, fault_record(tmp_path / "faults", starts=2), "mine")
+    alone = table.loc[("this setting alone", "QUORUM/QUORUM")]
+    assert (alone["unnoticed"].value, alone["noticed"].value) == (pytest.approx(10, rel=0.1), pytest.approx(2, rel=0.1))
+    together = table.loc[("all settings in one load", "ONE/ONE")]
+    assert (together["unnoticed"].value, together["noticed"].value) == (pytest.approx(10), pytest.approx(4))
+    shown = given_load.while_unnoticed_shown(table)
+    assert shown.iloc[0, 0].startswith("10.0")
+    with pytest.raises(LackingError, match="has no open arrivals with a node dead"):
+        given_load.while_unnoticed(made(tmp_path / "well"), fault_record(tmp_path / "faults"), "mine")
+
+
 def test_data_centres_have_rows_of_their_own(tmp_path):
     notation = "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})"
     near, far = (f"{notation} in here, {name}" for name in ("near", "far"))
@@ -127,7 +157,7 @@ def test_data_centres_have_rows_of_their_own(tmp_path):
     assert row["p50_ms"].value / table.loc[(near, "LOCAL_QUORUM/QUORUM", 0.4), "p50_ms"].value == pytest.approx(
         5, rel=0.05
     )
-    shown = given_load.data_centres_shown(table, {near: "near", far: "far"})
+    shown = given_load.data_centres_shown(table, given_load.deployments(source.run))
     assert set(shown.index.get_level_values("deployment")) == {"near", "far"}
 
 

@@ -2,6 +2,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
+from cassandra import OperationTimedOut
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine import connect
@@ -18,9 +19,9 @@ NODES = [Node(f"127.0.0.{number}") for number in (1, 2, 3)]
 class Nodes:
     """Three nodes, of which the last is told of a change by and by."""
 
-    def __init__(self, late_looks: int) -> None:
+    def __init__(self, late_looks: int, silent_looks: int = 0) -> None:
         self.statements: list[str] = []
-        self._late_looks = late_looks
+        self._late_looks, self._silent_looks = late_looks, silent_looks
 
     def get_pool_state(self):
         return dict.fromkeys(NODES, "open")
@@ -29,13 +30,16 @@ class Nodes:
         if host is None:
             self.statements.append(query)
             return None
+        if host is NODES[1] and self._silent_looks > 0:
+            self._silent_looks -= 1
+            raise OperationTimedOut
         late = host is NODES[-1] and self._late_looks > 0
         self._late_looks -= late
         return SimpleNamespace(one=lambda: SimpleNamespace(schema_version="old" if late else "new"))
 
     @property
     def late(self) -> bool:
-        return self._late_looks > 0
+        return self._late_looks > 0 or self._silent_looks > 0
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +51,12 @@ def test_a_change_of_the_schema_is_over_when_all_nodes_have_it():
     nodes = Nodes(late_looks=3)
     connect.define(nodes, "CREATE TABLE t (id int PRIMARY KEY)")
     assert nodes.statements == ["CREATE TABLE t (id int PRIMARY KEY)"]
+    assert not nodes.late
+
+
+def test_a_node_that_does_not_answer_is_waited_for():
+    nodes = Nodes(late_looks=1, silent_looks=2)
+    connect.define(nodes, "DROP KEYSPACE shop")
     assert not nodes.late
 
 
