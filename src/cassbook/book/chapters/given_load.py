@@ -264,12 +264,13 @@ def network_errors(source: Source, calibration: CalibrationRun) -> pd.DataFrame:
     network, cells = _network(run, calibration), open_cells(run.statistics)
     cells = cells[(cells["measured"] == SHARE) & cells["response_us"].notna() & (cells["own_share"] > 0)]
     rows = []
-    for (read_share, setting, at), own in cells.groupby(["read_share", "setting", "at"], sort=False):
+    for key, own in cells.groupby(["read_share", "setting", "at"], sort=False):
+        read_share, setting, at = map(str, key)
         share = float(np.exp(np.log(own["own_share"].astype(float)).mean()))
-        network_ms = network.response_ms(str(setting), float(read_share), share)
+        network_ms = network.response_ms(setting, float(read_share), share)
         measured_ms = own["response_us"] / 1e3
         rows.append({
-            "read_share": read_share, "setting": setting, "at": at, "own_share": share,
+            "read_share": float(read_share), "setting": setting, "at": float(at), "own_share": share,
             "measured_ms": Estimate.positive(measured_ms), "network_ms": network_ms,
             "ratio": _ratio(network_ms / measured_ms), "blocks": len(own),
         })  # fmt: skip
@@ -300,7 +301,7 @@ def network_curves(errors: pd.DataFrame) -> Figure:
 def network_off_shown(errors: pd.DataFrame) -> pd.DataFrame:
     """Return by how much the network is off, as a factor, by share of capacity and mix; `errors`: `network_errors`."""
     logs = errors["ratio"].map(lambda ratio: abs(np.log(ratio.value))).astype(float)
-    off = np.exp(logs.groupby(level=["share", "mix"], sort=False).mean()).unstack("mix")  # noqa: PD010
+    off = logs.groupby(level=["share", "mix"], sort=False).mean().unstack("mix").map(np.exp)  # noqa: PD010
     return off.map(lambda factor: "" if np.isnan(factor) else f"{factor:.2f}").rename_axis("share of capacity")
 
 
