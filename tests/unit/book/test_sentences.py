@@ -79,7 +79,7 @@ _NO_PROSE = re.compile(r"```.*?```|\{glue:text\}`[^`]*`|`[^`]*`|\"[^\"]*\"", re.
 _LONGEST = 40
 _SENTENCE = re.compile(r"(?<=[.?!])[)*\"]*\s+(?=[A-Z`*({$0-9†‡\"])")
 _ITEM = re.compile(r"\n(?=\s*(?:[*-] |\d+\. |:::))")
-_NOT_READ = re.compile(r"\s*(?:\||:::)| {4}|[a-z]+ \S+ --")
+_NOT_READ = re.compile(r"\s*(?:\||:::)| {4}")
 _ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
 
 

@@ -266,7 +266,7 @@ def network_errors(source: Source, calibration: CalibrationRun) -> pd.DataFrame:
     rows = []
     for key, own in cells.groupby(["read_share", "setting", "at"], sort=False):
         read_share, setting, at = map(str, key)
-        share = float(np.exp(np.log(own["own_share"].astype(float)).mean()))
+        share = Estimate.positive(own["own_share"].astype(float)).value
         network_ms = network.response_ms(setting, float(read_share), share)
         measured_ms = own["response_us"] / 1e3
         rows.append({
@@ -300,9 +300,10 @@ def network_curves(errors: pd.DataFrame) -> Figure:
 
 def network_off_shown(errors: pd.DataFrame) -> pd.DataFrame:
     """Return by how much the network is off, as a factor, by share of capacity and mix; `errors`: `network_errors`."""
-    logs = errors["ratio"].map(lambda ratio: abs(np.log(ratio.value))).astype(float)
-    off = logs.groupby(level=["share", "mix"], sort=False).mean().unstack("mix").map(np.exp)  # noqa: PD010
-    return off.map(lambda factor: "" if np.isnan(factor) else f"{factor:.2f}").rename_axis("share of capacity")
+    table = errors.reset_index().rename(columns={"share": "at", "mix": "method"})
+    off = lightest.off(table.assign(ratio=[ratio.value for ratio in table["ratio"]])).unstack("method")  # noqa: PD010
+    words = off.map(lambda factor: "" if np.isnan(factor) else f"{factor:.2f}")
+    return words[list(errors.index.unique("mix"))].rename_axis(index="share of capacity", columns=None)
 
 
 def taken(source: Source, share: float) -> pd.DataFrame:

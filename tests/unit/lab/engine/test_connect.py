@@ -17,7 +17,7 @@ NODES = [Node(f"127.0.0.{number}") for number in (1, 2, 3)]
 
 
 class Nodes:
-    """Three nodes, of which the last is told of a change by and by."""
+    """Three nodes, of which the last learns of a change late, and the second may be silent."""
 
     def __init__(self, late_looks: int, silent_looks: int = 0) -> None:
         self.statements: list[str] = []
