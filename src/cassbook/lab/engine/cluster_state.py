@@ -16,6 +16,7 @@ from cassandra.pool import Host
 from cassandra.query import SimpleStatement
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine.connect import define
 
 _KEYSPACE = "cassbook_probe"
 _TABLE = f"{_KEYSPACE}.probe"
@@ -123,7 +124,7 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
     file in time.
     """
     keyspace, name = table.split(".")
-    session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = {_FLUSH_PERIOD_MS}")
+    define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = {_FLUSH_PERIOD_MS}")
     deadline = time.monotonic() + timeout_s
     try:
         seen: list[dict[str, int]] = []
@@ -137,16 +138,16 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
                 silent = [f.name for f, files in zip(node_folders, now, strict=True) if not files]
                 raise LaboratoryError(f"{table} was not flushed within {timeout_s:.0f} s; no data file on {silent}")
     finally:
-        session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
+        define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
 
 
 def ask_to_flush(session: Session, table: str) -> None:
     """Have every node flush `table` ("keyspace.name") where nobody can look into its folders: asked for, not seen."""
-    session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 1000")
+    define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 1000")
     try:
         time.sleep(_ASK_TO_FLUSH_S)
     finally:
-        session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
+        define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
 
 
 def _data_files(node_folder: Path, keyspace: str, name: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.query import PreparedStatement
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine.connect import define
 from cassbook.lab.load.ycsb import replication_map
 from cassbook.staleness.message_delays import Asked, asked_of, events_of
 
@@ -28,7 +29,7 @@ def keep_everywhere(session: Session, replication: int | Mapping[str, int]) -> N
     A node writes the events of its traces one after the other, each when the one before is at one replica at least. At
     a distance from both of the two that there are by default it falls behind by more than a probe can wait.
     """
-    session.execute(f"ALTER KEYSPACE system_traces WITH replication = {replication_map(replication)}")
+    define(session, f"ALTER KEYSPACE system_traces WITH replication = {replication_map(replication)}")
 
 
 def fetch(

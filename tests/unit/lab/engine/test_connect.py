@@ -1,3 +1,4 @@
+import re
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -6,6 +7,7 @@ from cassandra import OperationTimedOut
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine import connect
+from tests.helpers.data import PACKAGES
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,15 @@ def test_nodes_that_never_agree_are_named(monkeypatch):
     said = r"nodes have not agreed on the schema .* of CREATE TABLE t: 2 versions on 127.0.0.1, 127.0.0.2, 127.0.0.3"
     with pytest.raises(LaboratoryError, match=said):
         connect.define(Nodes(late_looks=3), "CREATE TABLE t (id int PRIMARY KEY)")
+
+
+def test_every_change_of_the_schema_is_waited_for():
+    sent = {
+        (path.name, verb)
+        for package in PACKAGES
+        for path in package.rglob("*.py")
+        for verb in re.findall(r"execute\(\s*f?\"(CREATE|ALTER|DROP) ", path.read_text(encoding="utf-8"))
+    }
+    asked_again, changes_nothing = ("cluster_state.py", "CREATE"), ("existing_cluster.py", "DROP")
+    of_a_service = ("cassandra_register.py", "ALTER")
+    assert sent == {asked_again, changes_nothing, of_a_service}
