@@ -6,7 +6,8 @@ nodetool is not asked, for the runtimes that the Python index carries cannot run
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from cassandra import ConsistencyLevel, DriverException
@@ -116,6 +117,16 @@ def pending_hints(session: Session, major: tuple[int, int], node_folders: Sequen
     return sum(f.stat().st_size > 0 for folder in node_folders for f in (folder / "hints").glob("*.hints"))
 
 
+@contextmanager
+def _flushed_every(session: Session, table: str, period_ms: int) -> Iterator[None]:
+    """Have every node flush a table by itself meanwhile; set back whatever happens."""
+    try:
+        define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = {period_ms}")
+        yield
+    finally:
+        define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
+
+
 def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s: float = 60.0) -> None:
     """Flush `table` ("keyspace.name") to SSTables on every node.
 
@@ -124,9 +135,8 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
     file in time.
     """
     keyspace, name = table.split(".")
-    define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = {_FLUSH_PERIOD_MS}")
-    deadline = time.monotonic() + timeout_s
-    try:
+    with _flushed_every(session, table, _FLUSH_PERIOD_MS):
+        deadline = time.monotonic() + timeout_s
         seen: list[dict[str, int]] = []
         stable = 0
         while stable < 3:  # noqa: PLR2004 - of two periods each
@@ -137,17 +147,12 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
             if time.monotonic() > deadline:
                 silent = [f.name for f, files in zip(node_folders, now, strict=True) if not files]
                 raise LaboratoryError(f"{table} was not flushed within {timeout_s:.0f} s; no data file on {silent}")
-    finally:
-        define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
 
 
 def ask_to_flush(session: Session, table: str) -> None:
     """Have every node flush `table` ("keyspace.name") where nobody can look into its folders: asked for, not seen."""
-    define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 1000")
-    try:
+    with _flushed_every(session, table, 1000):
         time.sleep(_ASK_TO_FLUSH_S)
-    finally:
-        define(session, f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
 
 
 def _data_files(node_folder: Path, keyspace: str, name: str) -> dict[str, int]:

@@ -6,7 +6,7 @@ import pytest
 from cassandra import OperationTimedOut
 
 from cassbook.core.errors import LaboratoryError
-from cassbook.lab.engine import connect
+from cassbook.lab.engine import cluster_state, connect
 from tests.helpers.data import PACKAGES
 
 
@@ -67,6 +67,14 @@ def test_nodes_that_never_agree_are_named(monkeypatch):
     said = r"nodes have not agreed on the schema .* of CREATE TABLE t: 2 versions on 127.0.0.1, 127.0.0.2, 127.0.0.3"
     with pytest.raises(LaboratoryError, match=said):
         connect.define(Nodes(late_looks=3), "CREATE TABLE t (id int PRIMARY KEY)")
+
+
+def test_a_flush_that_fails_at_its_beginning_is_set_back(monkeypatch):
+    monkeypatch.setattr(connect, "_AGREE_S", -1.0)
+    nodes = Nodes(late_looks=1)
+    with pytest.raises(LaboratoryError, match="have not agreed"):
+        cluster_state.ask_to_flush(nodes, "shop.orders")
+    assert [statement.rpartition(" = ")[2] for statement in nodes.statements] == ["1000", "0"]
 
 
 def test_every_change_of_the_schema_is_waited_for():
