@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
@@ -498,3 +499,25 @@ def quoted(source: Source) -> dict[str, object]:
             values |= {f"{short}_p50_{at}": f"{row['p50']:.1f}", f"{short}_p99_{at}": f"{row['p99']:.1f}"}
             values[f"{short}_capacity"] = f"{row['capacity']:.1f}"
     return values
+
+
+def headline(source: Source, share: float = PRIMARY[0]) -> HTML:
+    """Return the front page's sentences: what QUORUM/QUORUM costs in capacity, and in waiting at a share of it.
+
+    Points alone; the chapter has them with their intervals. That one price is the higher is said where these are apart.
+    """
+    table = prices(source, (share,)).reset_index()
+    rows = table[(table["mix"] == mix_name(0.5)) & (table["setting"] == "QUORUM/QUORUM")].to_dict("records")
+    if not rows:
+        return HTML(f"<p>{source.label} has no half reads at QUORUM/QUORUM.</p>")
+    capacity, median, p99 = (rows[0][name] for name in ("capacity", "p50", "p99"))
+    first = "QUORUM costs a cluster capacity, and requests time."
+    if median.high < capacity.low:
+        first = "QUORUM costs a cluster more capacity than it costs requests time."
+    elif median.low > capacity.high:
+        first = "QUORUM costs requests more time than it costs a cluster capacity."
+    return HTML(
+        f"<p><b>{first}</b> Half of them reads, a cluster carries {capacity.value:.1f} times as many requests at "
+        f"ONE/ONE as at QUORUM/QUORUM. Loaded to {100 * share:.0f} % of what the costliest setting carries, the median "
+        f"response takes {median.value:.1f} times as long at QUORUM/QUORUM, and p99 {p99.value:.1f} times.</p>"
+    )

@@ -1,5 +1,7 @@
 """What the chapter on the price at a given load shows is what the library computes, mix by mix and block by block."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from cassbook.book.chapters import given_load, load_picture
 from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
+from cassbook.core.estimate import Estimate
 from cassbook.latency.open_choices import Mix
 from cassbook.latency.open_loads import OpenLoads
 from cassbook.records.calibration import CalibrationRun
@@ -53,6 +56,26 @@ def test_a_curve_is_drawn_of_each_setting_and_mix(source):
     assert [axes.get_title() for axes in figure.axes[:2]] == ["reads alone", "50 % reads"]
     drawn = {line.get_label() for line in figure.axes[1].get_lines()}
     assert {"QUORUM/QUORUM", "ONE/ALL"} <= drawn
+
+
+def test_the_front_page_says_which_price_is_the_higher_only_where_intervals_are_apart(source, monkeypatch):
+    row = given_load.prices(source).loc[("50 % reads", "QUORUM/QUORUM", 0.4)]
+    text = given_load.headline(source).data
+    assert f"carries {row['capacity'].value:.1f} times" in text
+    assert f"takes {row['p50'].value:.1f} times as long at QUORUM/QUORUM, and p99 {row['p99'].value:.1f} times" in text
+    assert len(re.findall(r"\d+(?:\.\d+)?", re.sub(r"p99|<[^>]+>", "", text))) <= 5
+    index = pd.MultiIndex.from_tuples([("50 % reads", "QUORUM/QUORUM", 0.4)], names=["mix", "setting", "share"])
+    for capacity, median, first in (
+        ((1.5, 1.4, 1.6), (1.2, 1.1, 1.3), "QUORUM costs a cluster more capacity than"),
+        ((1.2, 1.1, 1.3), (1.5, 1.4, 1.6), "QUORUM costs requests more time than"),
+        ((1.2, 1.1, 1.5), (1.5, 1.4, 1.6), "QUORUM costs a cluster capacity, and requests time."),
+        ((1.5, 1.4, 1.6), (1.2, np.nan, np.nan), "QUORUM costs a cluster capacity, and requests time."),
+    ):
+        made_up = {"capacity": Estimate(*capacity), "p50": Estimate(*median), "p99": Estimate(2.0, 1.0, 3.0)}
+        monkeypatch.setattr(given_load, "prices", lambda *_, own=made_up: pd.DataFrame([own], index))
+        assert given_load.headline(source).data.startswith(f"<p><b>{first}")
+    monkeypatch.setattr(given_load, "prices", lambda *_: pd.DataFrame([made_up], index).iloc[:0])
+    assert given_load.headline(source).data == "<p>made has no half reads at QUORUM/QUORUM.</p>"
 
 
 def with_trouble(rows):
