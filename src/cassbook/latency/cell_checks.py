@@ -31,13 +31,27 @@ WAITED_SHARE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What became of the requests that were due in an open loop's steady window, but for the answered ones."""
+    """What became of the requests that were due in an open loop's steady window, but for the answered ones.
+
+    When they were due is in seconds from the window's begin, which all processes of a load have in common.
+    """
 
     n_due: int
     n_in_flight: int  # when the loop ended
-    n_unsent: int
-    n_waited: int  # were due while all slots were taken
-    late_s: np.ndarray  # by how much those left late that found a slot free, in seconds
+    unsent_s: np.ndarray  # when those were due that were never sent
+    waited_s: np.ndarray  # when those were due that found all slots taken
+    left_s: np.ndarray  # when those were due that found a slot free
+    late_s: np.ndarray  # by how much each of these left late, in seconds
+
+    @property
+    def n_unsent(self) -> int:
+        """How many were never sent."""
+        return len(self.unsent_s)
+
+    @property
+    def n_waited(self) -> int:
+        """How many were due while all slots were taken."""
+        return len(self.waited_s)
 
     @classmethod
     def sum(cls, parts: Sequence[Due]) -> Due | None:
@@ -47,9 +61,10 @@ class Due:
         return cls(
             sum(part.n_due for part in parts),
             sum(part.n_in_flight for part in parts),
-            sum(part.n_unsent for part in parts),
-            sum(part.n_waited for part in parts),
-            np.concatenate([part.late_s for part in parts]),
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("unsent_s", "waited_s", "left_s", "late_s")
+            ),
         )
 
 
@@ -121,9 +136,11 @@ def check_cell(
             marks.append(Mark.LITTLE)
         if row["client_cpu_share"] > CLIENT_SHARE:
             marks.append(Mark.CLIENT)
-        if row["loop_lag_us"] > LAG_SHARE * pc.mean(steady["latency_us"]).as_py():
+        # Held against answers: a refusal comes at once, and none of it is in a latency.
+        answered = steady.filter(pc.equal(steady["outcome"].cast(pa.string()), "ok"))["latency_us"]
+        if len(answered) and row["loop_lag_us"] > LAG_SHARE * pc.mean(answered).as_py():
             marks.append(Mark.LAG)
-        if columns.get("late_p50_us", 0.0) > LAG_SHARE * pc.quantile(steady["latency_us"])[0].as_py():
+        if len(answered) and columns.get("late_p50_us", 0.0) > LAG_SHARE * pc.quantile(answered)[0].as_py():
             marks.append(Mark.LATE)
     elif row["kind"] != WARM_UP:
         marks.append(Mark.EMPTY)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from cassbook.core.schema import SAMPLES, Mark
-from cassbook.latency.cell_checks import check_cell, missed_rate, sent_per_s
+from cassbook.latency.cell_checks import Due, check_cell, missed_rate, sent_per_s
 
 
 def cell(sent_per_second, rate_per_s=1000.0, lag_us=0.0, **changes):
@@ -63,3 +64,19 @@ def test_a_rate_of_which_nothing_was_sent_in_the_window_is_marked_too():
 def test_a_closed_loop_has_no_rate_to_miss():
     samples, row = cell(100, rate_per_s=float("nan"))
     assert Mark.RATE not in check_cell(samples, row, [])["marks"]
+
+
+def test_refusals_that_come_at_once_make_no_client_late():
+    """With nothing answered there is no latency of which a client's lateness could be a part."""
+    nothing, at = np.empty(0), np.arange(2000) / 1000
+    due = Due(2000, 0, nothing, nothing, at, np.full(2000, 100e-6, dtype=np.float32))
+    samples, row = cell(1000, lag_us=200.0)
+    assert check_cell(samples, dict(row), [], due=due)["marks"] == "lag;late"
+    refused = samples.set_column(5, "outcome", pa.array(["unavailable"] * 2000).cast(SAMPLES.field("outcome").type))
+    assert check_cell(refused, dict(row), [], due=due)["marks"] == ""
+    half = pc.greater(samples["started_s"], 11.0)
+    mixed = pa.concat_tables([samples.filter(half), refused.filter(pc.invert(half))]).unify_dictionaries()
+    slow = mixed.set_column(
+        4, "latency_us", pc.if_else(pc.equal(mixed["outcome"].cast(pa.string()), "ok"), 8000.0, 1.0)
+    )
+    assert check_cell(slow, dict(row), [], due=due)["marks"] == ""

@@ -81,7 +81,8 @@ class OpenLoop(ClosedLoop):
         self._begun = 0.0
         self._next_due = _NEVER
         self._counts = (_NEVER, _NEVER)
-        self._n_due = self._n_waited = self._n_dropped = 0
+        self._n_due = 0
+        self._waited_s, self._dropped_s = array("d"), array("d")  # when those were due that found no slot, or got none
         self._left_late = array("d"), array("d")  # when requests were due, and how much later they left
         self._alarm: Alarm
 
@@ -104,7 +105,8 @@ class OpenLoop(ClosedLoop):
     def fall_idle(self, slot: Slot) -> None:
         """Take back a slot of a loop that is stopping, or out of requests: what it was to send is never sent."""
         assert isinstance(slot, OpenSlot)  # noqa: S101 - it makes no others
-        self._n_dropped += self._counts[0] <= slot.intended < self._counts[1]
+        if self._counts[0] <= slot.intended < self._counts[1]:
+            self._dropped_s.append(slot.intended)
         self.release(slot, elsewhere=False)
 
     def flush(self) -> None:
@@ -180,16 +182,17 @@ class OpenLoop(ClosedLoop):
             self._slots.append(slot)
             return slot
         self.waiting.append(due)
-        self._n_waited += self._counts[0] <= due < self._counts[1]
+        if self._counts[0] <= due < self._counts[1]:
+            self._waited_s.append(due)
         return None
 
     def _over(self, moment: float) -> bool:
         """Whether all that was due before a moment has been answered."""
         return self._next_due >= moment and not self._unsent(moment) and self._in_flight(moment) == 0
 
-    def _unsent(self, moment: float) -> int:
-        """Count what was due before a moment and waits for a slot."""
-        return sum(self._counts[0] <= due < moment for due in list(self.waiting))
+    def _unsent(self, moment: float) -> list[float]:
+        """When what waits for a slot was due, of what was before a moment."""
+        return [due for due in list(self.waiting) if self._counts[0] <= due < moment]
 
     def _in_flight(self, moment: float) -> int:
         """Count what was due before a moment and is not answered."""
@@ -201,17 +204,21 @@ class OpenLoop(ClosedLoop):
 
     def _due(self, moment: float) -> Due:
         """Return what became of what was due, but for what was answered."""
-        due, late_s = (np.frombuffer(column, dtype=np.float64) for column in self._left_late)
-        counted = (due >= self._counts[0]) & (due < self._counts[1])
+        due, late_s = map(np.array, self._left_late)
+        begin = self._counts[0]
+        counted = (due >= begin) & (due < moment)
         # An event loop that was kept from it has not come so far: that was due all the same.
-        unseen = 0
+        unseen: list[float] = []
         while self._next_due < moment:
-            unseen += self._next_due >= self._counts[0]
+            if self._next_due >= begin:
+                unseen.append(self._next_due)
             self._next_due = self._begun + next(self._due_s)
+        unsent, waited = np.array([*self._unsent(moment), *self._dropped_s, *unseen]), np.array(self._waited_s)
         return Due(
-            self._n_due + unseen,
+            self._n_due + len(unseen),
             self._in_flight(moment),
-            self._unsent(moment) + self._n_dropped + unseen,
-            self._n_waited,
+            unsent[unsent < moment] - begin,
+            waited[waited < moment] - begin,
+            due[counted] - begin,
             late_s[counted].astype(np.float32),
         )

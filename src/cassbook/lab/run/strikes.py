@@ -16,10 +16,12 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import PHASES, SAMPLES
 from cassbook.core.threads import meanwhile
+from cassbook.core.types import Floats
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, CassandraCluster
 from cassbook.lab.engine.gossip import Following
 from cassbook.lab.load.loop import Bound, Outcome
@@ -225,21 +227,60 @@ def in_parts(cells: Group, outcome: Outcome, samples: pa.Table, seen: Struck, ep
     }
     windows = [*pairwise(bounds), (seen.at_s, last_s)]
     lengths = tuple(ended - begun for begun, ended in windows)
-    counts = [int(np.count_nonzero(steady & (place == number))) for number in range(len(cells))]
-    outcomes = [
-        _of_part(outcome, window, count, last=number == len(cells) - 1)
-        for number, (window, count) in enumerate(zip(windows, counts, strict=True))
-    ]
+    counts = np.bincount(place[steady], minlength=len(cells))
+    dues = _of_parts(outcome.due, counts, due_s - first_s, place, np.array(bounds[1:-1]) - first_s)
+    outcomes = [_of_part(outcome, window, due) for window, due in zip(windows, dues, strict=True)]
     turns = Segments(0.0, lengths, tuple(range(len(cells))), tuple(begun for begun, _ in windows))
     alone = [[window] for window in windows[:-1]]  # the last goes on beside others
     return Measured(outcomes, pa.table(columns).cast(SAMPLES), turns, [*alone, []])
 
 
-def _of_part(outcome: Outcome, window: tuple[float, float], count: int, last: bool) -> Outcome:
-    """Return a part's share of an outcome; what was never answered is the last part's, for it is not known whose."""
-    whole, (begun, ended) = outcome.due, window
+#: Due times that differ less are of one request.
+_SAME_S = 1e-6
+
+
+def _of_parts(
+    whole: Due | None, counts: NDArray[np.int64], due_s: Floats, place: NDArray[np.int64], bounds: Floats
+) -> list[Due]:
+    """Share out what was due among the parts.
+
+    What was sent is where its sample is, by when it was due, and what was never sent where it was due. What was still
+    in flight is the last part's, of requests to the struck node.
+
+    Parameters
+    ----------
+    counts
+        Answered requests of each part.
+    due_s, place
+        When each sample's request was due, from the window's begin, and in which part it is.
+    bounds
+        When the second part and the third begin.
+    """
     assert whole is not None  # noqa: S101 - the loop was open
-    left = (whole.n_in_flight, whole.n_unsent, whole.n_waited) if last else (0, 0, 0)
-    due = Due(count + left[0] + left[1], *left, whole.late_s)
+    order = np.argsort(due_s)
+
+    def parts_of(moments_s: Floats) -> NDArray[np.int64]:
+        by_time = np.searchsorted(bounds, moments_s, side="right")
+        if not len(order):
+            return by_time
+        nearest = order[np.minimum(np.searchsorted(due_s[order], moments_s - _SAME_S), len(order) - 1)]
+        return np.where(np.abs(due_s[nearest] - moments_s) < _SAME_S, place[nearest], by_time)
+
+    unsent, waited, left = map(parts_of, (whole.unsent_s, whole.waited_s, whole.left_s))
+    found = []
+    for number, count in enumerate(counts):
+        own, in_flight = whole.unsent_s[unsent == number], whole.n_in_flight if number == len(counts) - 1 else 0
+        late = left == number
+        found.append(Due(
+            int(count) + in_flight + len(own), in_flight, own, whole.waited_s[waited == number],
+            whole.left_s[late], whole.late_s[late],
+        ))  # fmt: skip
+    return found
+
+
+def _of_part(outcome: Outcome, window: tuple[float, float], due: Due) -> Outcome:
+    """Return a part's share of an outcome."""
+    begun, ended = window
     share = (ended - begun) / (outcome.window.steady_to - outcome.window.steady_from)
-    return Outcome(Window(begun, ended), outcome.client_cpu_s * share, count, outcome.loop_lag_us, due)
+    answered = due.n_due - due.n_in_flight - due.n_unsent
+    return Outcome(Window(begun, ended), outcome.client_cpu_s * share, answered, outcome.loop_lag_us, due)

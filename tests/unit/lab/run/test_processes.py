@@ -47,8 +47,9 @@ class MadeMember:
         due_s = list(itertools.takewhile(lambda at: at < bound.ramp_s + bound.steady_s, bound.arrivals.due_s()))
         counted = [at for at in due_s if at >= bound.ramp_s]
         late_s = np.full(len(counted), 1e-5, dtype=np.float32)
+        left_s = np.array(counted) - bound.ramp_s
         window = Window(BEGUN_S + bound.ramp_s, BEGUN_S + bound.ramp_s + bound.steady_s)
-        return Outcome(window, 0.1, len(due_s), 10.0, Due(len(counted), 0, 1, 2, late_s))
+        return Outcome(window, 0.1, len(due_s), 10.0, Due(len(counted), 0, np.zeros(1), np.zeros(2), left_s, late_s))
 
     def hang_up(self):
         pass

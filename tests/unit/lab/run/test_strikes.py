@@ -36,9 +36,16 @@ def samples(due_s, coordinators):
     return pa.table({name: numbers.get(name, text.get(name, [None] * count)) for name in SAMPLES.names}, schema=SAMPLES)
 
 
+#: Of nine that were due one was still in flight, and two were never sent; of the others three waited for a slot.
+DUE = Due(
+    9, 1, np.array([30.0, 39.0]), np.array([10.2, 22.0, 33.0, 39.0]), np.array([0.5, 9.9, 10.1, 23.5]),
+    np.array([1e-5, 2e-5, 3e-5, 4e-5]),
+)  # fmt: skip
+
+
 def split(noticed_s, due_s=(-1.0, 0.5, 9.9, 10.1, 10.2, 22.0, 23.5, 33.0, 41.0), struck_at=(4,)):
     """A window of 40 s from 0; the node, R3, is struck at 10 s; requests at the places in `struck_at` asked it."""
-    outcome = Outcome(Window(EPOCH, EPOCH + 40.0), 4.0, 9, 1.0, Due(9, 1, 2, 3, np.array([1e-5])))
+    outcome = Outcome(Window(EPOCH, EPOCH + 40.0), 4.0, 9, 1.0, DUE)
     seen = Struck(EPOCH + 10.0, {node: EPOCH + at_s for node, at_s in noticed_s.items()}, others=2)
     asked = ["R3" if place in struck_at else "R1" for place in range(len(due_s))]
     return in_parts(parts(), outcome, samples(np.array(due_s), asked), seen, EPOCH, "R3")
@@ -56,13 +63,21 @@ def test_requests_belong_where_they_were_due():
     assert rows["slice"].isna().tolist() == [True, *[False] * 7, True]
 
 
-def test_what_was_never_answered_is_counted_once():
+def test_what_was_never_answered_is_counted_once_where_it_was_due():
     measured = split({1: 20.0, 2: 23.0})
     due = [outcome.due for outcome in measured.outcomes]
-    assert [one.n_due for one in due] == [2, 2, 2, 1 + 1 + 2]
+    assert [one.n_due for one in due] == [2, 2, 2 + 2, 1 + 1]
+    assert [one.n_unsent for one in due] == [0, 0, 2, 0]
     assert [one.n_in_flight for one in due] == [0, 0, 0, 1]
-    assert sum(one.n_waited for one in due) == 3
+    assert [outcome.operations for outcome in measured.outcomes] == [2, 2, 2, 1]
     assert measured.windows == [[(EPOCH, EPOCH + 10)], [(EPOCH + 10, EPOCH + 23)], [(EPOCH + 23, EPOCH + 40)], []]
+
+
+def test_what_waited_or_left_late_is_where_its_sample_is():
+    due = [outcome.due for outcome in split({1: 20.0, 2: 23.0}).outcomes]
+    assert [one.n_waited for one in due] == [0, 1, 2, 1]
+    assert [one.late_s.tolist() for one in due] == [[1e-5, 2e-5], [3e-5], [4e-5], []]
+    assert [len(one.left_s) for one in due] == [2, 1, 1, 0]
 
 
 def test_where_some_node_does_not_notice_nothing_is_after_it():
