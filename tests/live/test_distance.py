@@ -182,6 +182,57 @@ def test_a_run_survives_a_relay_that_dies(tmp_path):
     assert 50 <= least_ms < 55  # the others wait for a busy machine too
 
 
+TWO_CENTRES = """
+name: centres
+engine: 5.0.9
+cluster: {nodes: 3, replication_factor: 3, heap_mb: 512}
+load: {coordinator: nearest_dc, steady_s: 1.0}
+warm_up: {cap_s: 5}
+distance:
+  distances: [{from: here, to: here, rtt_ms: 0.5}, {from: here, to: there, rtt_ms: 100}]
+  deployments: {apart: {notation: "{[C], ([R1], [R2]}, {R3})", regions: [here, there]}}
+workloads:
+  own:
+    - name: people
+      create: ["CREATE TABLE people (id bigint PRIMARY KEY, name text)"]
+      load: {statement: "INSERT INTO people (id, name) VALUES (?, ?)", rows: 200}
+      values: {id: {distribution: uniform, count: 200}, name: {size: 8}}
+      operations:
+        - {share: 0.5, rows: one, statement: "SELECT id, name FROM people WHERE id = ?"}
+        - {share: 0.5, statement: "UPDATE people SET name = ? WHERE id = ?"}
+open:
+  - &turns
+    workloads: [people]
+    settings: [LOCAL_ONE/LOCAL_ONE, LOCAL_QUORUM/EACH_QUORUM]
+    rates_per_s: [50]
+    measured_s: 10
+    repeats: 1
+    find_capacity: false
+    rising: true
+  - <<: *turns
+    settings: [LOCAL_ONE/LOCAL_ONE]
+    probe_after_ms: 20
+    probes_per_s: 10
+"""
+
+
+def test_own_statements_of_a_client_in_one_of_two_data_centres(tmp_path):
+    """EACH_QUORUM waits for the other one; requests, the probe's among them, go to the nodes of its own."""
+    path, folder = tmp_path / "centres.yaml", tmp_path / "run"
+    path.write_text(TWO_CENTRES)
+    measure(load_profile(str(path)), folder, log=lambda _: None)
+    run = RecordedRun(folder)
+    cells = run.cells[run.cells["kind"] == "open"].set_index(["condition", "write_cl"])
+    columns = ["coordinator", "operation", "latency_us", "outcome"]
+    samples = {key: run.samples(columns, [cell_id]) for key, cell_id in cells["cell_id"].items()}
+    assert all(set(own["coordinator"]) <= {"R1", "R2"} for own in samples.values())
+    wrote = {key: own[(own["operation"] == "UPDATE") & (own["outcome"] == "ok")] for key, own in samples.items()}
+    assert wrote["", "EACH_QUORUM"]["latency_us"].min() > 100_000
+    assert wrote["", "LOCAL_ONE"]["latency_us"].min() < 50_000
+    (probed,) = run.manifest["staleness"]
+    assert all(turn["other"][1] + turn["same"][1] > 0 for turn in probed["turns"].values())
+
+
 def command(pid):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:

@@ -113,12 +113,15 @@ class Live:
         Where requests were traced.
     looks : int
         How often it was asked, at most, whether a verdict is there already: each look may err.
+    alone : bool
+        Whether there was one coordinator alone, so that it wrote what was read through it.
     """
 
     segments: Mapping[str, Segments] = field(default_factory=dict)
     stale: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     predicted: Mapping[str, Predicted] = field(default_factory=dict)
     looks: int = 1
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +326,7 @@ def _fresh_from(limits: Limits, known: Known | None, live: Live | None) -> str:
         counts = ", ".join(f"{levels} {sum(of for _, of in own):,}" for levels, own in live.stale.items())
         return (
             f"reads of the service's own tables beside its load, {limits.after_ms:g} ms after the write, through "
-            f"another coordinator: {counts}"
+            f"{'the only' if live.alone else 'another'} coordinator: {counts}"
         )
     return known.basis if known is not None else ""
 

@@ -50,7 +50,9 @@ def live_of(
     by_turn = running or block is not None
     stale = {levels: _counts(cells, by_turn) for levels, cells in probed.items()}
     predicted = {levels: one for levels, cells in probed.items() if (one := _predicted(cells)) is not None}
-    return Live(segments=segments, stale=stale, predicted=predicted, looks=looks) if segments or stale else None
+    alone = not any(turn["other"][1] for cells in probed.values() for turns in cells for turn in turns)
+    found = Live(segments=segments, stale=stale, predicted=predicted, looks=looks, alone=bool(stale) and alone)
+    return found if segments or stale else None
 
 
 def segments_of(run: RecordedRun, cell_id: str) -> Segments:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.options import by_option, format_option
+from cassbook.cli.options import Number, by_option, format_option
 from cassbook.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--run", "name", required=True, metavar="RUN", help="Recorded run, a run's folder, or a folder of logs.")
-@click.option("--threads", "--concurrency", "threads", type=float, help="Requests in flight.")
-@click.option("--of-capacity", type=float, metavar="S", help="Load under open arrivals, as a share of what the weakest "
-              "setting carries, above 0.")  # fmt: skip
-@click.option("--rate", "rate_per_s", type=float, metavar="R", help="Load under open arrivals, in requests a second.")
-@click.option("--reads", type=float, help="Share of reads, 0 to 1.")
+@click.option("--threads", "--concurrency", "threads", type=Number(), help="Requests in flight.")
+@click.option("--of-capacity", type=Number(), metavar="S", help="Load under open arrivals, as a share of what the "
+              "weakest setting carries, above 0.")  # fmt: skip
+@click.option(
+    "--rate", "rate_per_s", type=Number(), metavar="R", help="Load under open arrivals, in requests a second."
+)
+@click.option("--reads", type=Number(), help="Share of reads, 0 to 1.")
 @click.option(
     "--workload",
     "workloads",
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to predict for, RUN being a calibration.")
 @click.option("--survive", type=click.IntRange(0), default=1, help="Dead replicas to survive. Default: 1.")
 @by_option("Figure of the latency that settings are judged by.")
-@click.option("--bound-ms", type=float, help="Longest latency to keep, in ms: which settings do.")
+@click.option("--bound-ms", type=Number(), help="Longest latency to keep, in ms: which settings do.")
 @click.option("--replication", type=click.IntRange(1), help="Replication factor, for logs. Default: the run's, or 3.")
 @format_option("text", "json", "csv")
 def advise(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.options import format_option
+from cassbook.cli.options import Number, format_option
 
 
 @click.command()
 @click.argument("name", metavar="RUN")
-@click.option("--bound-ms", type=float, required=True, help="Longest response time to keep, in ms.")
+@click.option("--bound-ms", type=Number(), required=True, help="Longest response time to keep, in ms.")
 @click.option(
     "--by",
     default="p99",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cassbook.cli.hosts import announce, asked_hosts, confirm, host_options, look
-from cassbook.cli.options import by_option, check_page, format_option, log, output_option
+from cassbook.cli.options import Number, NumberRange, by_option, check_page, format_option, log, output_option
 from cassbook.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,19 +34,19 @@ _OF_OURS = 3
 @click.command()
 @click.option("--run", "name", metavar="RUN", help="Recorded run under open arrivals, or its folder.")
 @click.option("--profile", metavar="FILE", help="Or measure: profile with your own workload, a .yaml file.")
-@click.option("--rate", "rate_per_s", type=float, metavar="R", help="Load in requests per second.")
-@click.option("--of-capacity", type=float, metavar="S", help="With --run: load as a share of what the weakest setting "
-              "carries.")  # fmt: skip
-@click.option("--reads", type=float, help="With --run: share of reads, 0 to 1, that was measured or "
+@click.option("--rate", "rate_per_s", type=Number(), metavar="R", help="Load in requests per second.")
+@click.option("--of-capacity", type=Number(), metavar="S", help="With --run: load as a share of what the weakest "
+              "setting carries.")  # fmt: skip
+@click.option("--reads", type=Number(), help="With --run: share of reads, 0 to 1, that was measured or "
               "lies between two that were; or a workload.")  # fmt: skip
 @click.option("--workload", metavar="NAME", help="Workload, at its own mix. Default: the profile's only one.")
-@click.option("--bound-ms", type=float, required=True, help="Longest response time to keep, in ms.")
+@click.option("--bound-ms", type=Number(), required=True, help="Longest response time to keep, in ms.")
 @by_option("Figure of the response time that has to keep it.", default="p99")
 @click.option("--survive", type=click.IntRange(0), default=1, show_default=True, help="Dead replicas to survive.")
-@click.option("--stale", type=float, metavar="P", help="Largest share of stale reads. Default: none may be stale.")
-@click.option("--after-ms", type=float, help="With --stale: age at which a write has to be seen, in ms.")
+@click.option("--stale", type=Number(), metavar="P", help="Largest share of stale reads. Default: none may be stale.")
+@click.option("--after-ms", type=Number(), help="With --stale: age at which a write has to be seen, in ms.")
 @click.option("--fresh-run", metavar="RUN", help="Record of staleness. Default: ours of the same release.")
-@click.option("--minutes", type=click.FloatRange(min=1), default=20.0, show_default=True,
+@click.option("--minutes", type=NumberRange(min=1), default=20.0, show_default=True,
               help="With --profile: how long to measure, about.")  # fmt: skip
 @click.option("--engine", help="With --profile on clusters started here: Cassandra version. Default: the profile's.")
 @click.option("--folder", type=click.Path(path_type=Path), help="With --profile: run folder. Default: in _build/runs.")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.types import FloatParamType
 
 from cassbook.core.releases import DEFAULT_ENGINE, RELEASES
 
@@ -16,6 +18,25 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: A message for a person, on standard error, so that standard output holds the answer alone.
 log = functools.partial(click.echo, err=True)
+
+
+class _Finite(click.ParamType):
+    """A number that is one: click takes `inf`, and finds `nan` in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return it as a float; click's own error says what is wrong."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
+class Number(_Finite, FloatParamType):
+    """A finite number."""
+
+
+class NumberRange(_Finite, click.FloatRange):
+    """A finite number within a range."""
 
 
 class Renamed(click.Option):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.core import ParameterSource
 
-from cassbook.cli.options import Renamed, format_option
+from cassbook.cli.options import Number, NumberRange, Renamed, format_option
 
 
 @click.command()
@@ -21,13 +21,13 @@ from cassbook.cli.options import Renamed, format_option
     help="Requests in flight: 45, 1,8,32 or 1..200.",
 )  # fmt: skip
 @click.option(
-    "--rate", type=float, metavar="R", help="Requests a second that arrive (Poisson), in place of --concurrency."
+    "--rate", type=Number(), metavar="R", help="Requests a second that arrive (Poisson), in place of --concurrency."
 )
 @click.option("--ask-all", is_flag=True, help="Speculative retry ALWAYS: reads query one replica more.")
 @click.option("--length", default=100, show_default=True, help="Bytes of each of a row's ten fields.")
 @click.option("--cores", type=click.IntRange(1), help="Cores of the one machine of all nodes. Default: as measured.")
 @click.option(
-    "--disk-ms", default=0.0, show_default=True, type=click.FloatRange(0), help="Disk time of a replica's request, ms."
+    "--disk-ms", default=0.0, show_default=True, type=NumberRange(0), help="Disk time of a replica's request, ms."
 )
 @format_option("text", "json")
 def predict(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.options import Renamed, format_option
+from cassbook.cli.options import NumberRange, Renamed, format_option
 
 
 @click.command()
 @click.option("--run", "name", required=True, metavar="RUN", help="Record of staleness, or any run.")
 @click.option("--r", required=True, type=click.IntRange(1), help="Replicas that a read waits for.")
 @click.option("--w", required=True, type=click.IntRange(1), help="Replicas that a write waits for.")
-@click.option("--t", "t_ms", required=True, type=click.FloatRange(0), help="Milliseconds after the acknowledgement.")
+@click.option("--t", "t_ms", required=True, type=NumberRange(0), help="Milliseconds after the acknowledgement.")
 @click.option("--setup", help="Set-up of the record: where the nodes were. Default: its first.")
 @click.option(
     "--concurrency", "--threads", "threads", cls=Renamed, type=click.IntRange(0),
@@ -19,7 +19,7 @@ from cassbook.cli.options import Renamed, format_option
 )  # fmt: skip
 @click.option("--workload", help="Workload whose reads and writes at ALL are taken, of a run without staleness.")
 @click.option(
-    "--target", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=1e-4, show_default=True,
+    "--target", type=NumberRange(0, 1, min_open=True, max_open=True), default=1e-4, show_default=True,
     help="Share of stale reads to show: how many more reads that would take.",
 )  # fmt: skip
 @format_option("text", "json")

@@ -39,8 +39,12 @@ Positive = Annotated[int, Field(gt=0, strict=True)]
 Threads = Annotated[int, Field(gt=0, le=10_000, strict=True)]
 PositiveSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Distinct = AfterValidator(_distinct)
+#: More requests a second than one client sends.
+MOST_PER_S = 1e6
 #: Requests a second, as a list or as a ladder {from, to, steps}.
-Rates = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), Distinct, BeforeValidator(_rungs)]
+Rates = Annotated[
+    list[Annotated[float, Field(gt=0, le=MOST_PER_S)]], Field(min_length=1), Distinct, BeforeValidator(_rungs)
+]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 ThreadCounts = Annotated[list[Threads], Field(min_length=1), Distinct]
 Levels = Annotated[list[str], Field(min_length=1), Distinct]
@@ -49,6 +53,6 @@ Settings = Annotated[list[str], Field(min_length=1), Distinct]
 
 
 class Section(BaseModel):
-    """A part of a profile: a key that is not known is an error, not a shrug."""
+    """A part of a profile: a key that is not known is an error, not a shrug, and so is a number that is not finite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

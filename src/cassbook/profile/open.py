@@ -188,6 +188,11 @@ class OpenSection(Section):
             raise ValueError("probe_after_ms: needs rates_per_s and find_capacity: false, the load that it is beside")
         if self.read_shares:
             raise ValueError("probe_after_ms: is for workloads of one's own; leave read_shares out")
+        if self.probe_after_ms >= 1e3 * self.segment_s:
+            raise ValueError(
+                f"probe_after_ms: {self.probe_after_ms:g}: a row is read in the segment in which it was written, under "
+                f"its load; give less than the {1e3 * self.segment_s:g} ms of segment_s, or a longer segment_s"
+            )
         return self
 
     @model_validator(mode="after")

@@ -38,7 +38,10 @@ def test_turns_count_by_themselves_on_a_running_cluster_and_by_start_on_clusters
 
 def test_reads_through_the_only_coordinator_count_where_there_is_no_other():
     alone = {"other": [0, 0], "same": [1, 7], "lost": 0}
-    assert live(True, **{"b1-one": {"0": alone}}).stale == {"ONE/ONE": [(1, 7)]}
+    found = live(True, **{"b1-one": {"0": alone}})
+    assert found.stale == {"ONE/ONE": [(1, 7)]}
+    assert found.alone
+    assert not live(True, **{"b1-one": {"0": alone, "1": turn(1, 10)}}).alone
 
 
 def test_what_traces_predict_is_weighed_by_their_pairings():

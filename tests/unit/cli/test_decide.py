@@ -37,7 +37,9 @@ def test_the_winner_stands_first_and_lines_for_the_service_last(recorded):
     text = decided(recorded, *LOAD, "--bound-ms", 20)
     assert text.startswith("QUORUM/QUORUM (2R-2W) meets all limits: p99 ")
     first = " ".join(text.partition("\n\n")[0].split())
-    assert first.endswith("(at most 20 ms), survives 1 dead replica, no read stale while all is well; no other can")
+    assert first.endswith("(at most 20 ms), survives 1 dead replica, no read stale while all is well; no other does")
+    both = " ".join(decided(recorded, *LOAD, "--bound-ms", 20, "--survive", 0).partition("\n\n")[0].split())
+    assert both.endswith("; so does 1 other with a higher p99")
     rows = {line.split()[0]: line for line in text.splitlines() if "/" in line.split(" ")[0]}
     assert rows["QUORUM/QUORUM"].split()[-3:] == ["PASS", "PASS", "PASS"]
     assert rows["ONE/ALL"].split()[-3:] == ["PASS", "FAIL", "PASS"]
@@ -100,6 +102,7 @@ def test_the_small_adviser_takes_the_decision(recorded, tmp_path):
     [
         ((*LOAD, "--bound-ms", 20, "--stale", 0.1), "--stale and --after-ms: go together"),
         ((*LOAD, "--bound-ms", -1), "--bound-ms: -1 is not above 0"),
+        ((*LOAD, "--bound-ms", "nan"), "Invalid value for '--bound-ms': 'nan' is not a finite number"),
         ((*LOAD, "--bound-ms", 20, "--fresh-run", "quick-2.1.20"), "--fresh-run: goes with --stale"),
         (("--reads", 0.5, "--bound-ms", 20), "give --rate or --of-capacity"),
         ((*LOAD, "--workload", "svc", "--bound-ms", 20), "--reads: the mix is a part of the workload"),

@@ -7,6 +7,7 @@ import sys
 
 import click
 import pytest
+from click.types import FloatParamType
 
 from cassbook.book import build
 from cassbook.cli.main import COMMANDS, SECTIONS, main
@@ -73,6 +74,19 @@ def commands(group=main, path=()):
 
 def test_the_tables_name_every_command():
     assert sorted([*HERE, *ELSEWHERE]) == sorted(commands())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_takes_nan_or_inf_for_a_number(name):
+    def floats(command):
+        inner = [command.get_command(None, one) for one in command.commands] if isinstance(command, click.Group) else []
+        own = [one for one in command.params if isinstance(one.type, (FloatParamType, click.FloatRange))]
+        return own + [one for each in inner for one in floats(each)]
+
+    for option in floats(main.get_command(None, name)):
+        for text in ("nan", "inf", "-inf"):
+            with pytest.raises(click.BadParameter, match="is not"):
+                option.type.convert(text, option, None)
 
 
 @pytest.mark.parametrize(("file", "text"), ELSEWHERE.values(), ids=list(ELSEWHERE))

@@ -40,7 +40,7 @@ def test_little_s_law_holds_against_the_closed_loop(answers):
     [
         (["--rate", "60000"], "60000 requests a second are more than this cluster carries, "),
         (["--rate", "0"], "give a number above 0"),
-        (["--rate", "nan"], "give a number above 0"),
+        (["--rate", "nan"], "'nan' is not a finite number"),
         (["--rate", "100", "--concurrency", "8"], "--rate goes without --concurrency"),
     ],
 )

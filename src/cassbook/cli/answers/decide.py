@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from cassbook.advisor.decision import (
-    FAIL,
     FOUND,
     NONE,
+    PASS,
     RESPONSE,
     STALE,
     SURVIVE,
@@ -76,12 +76,10 @@ def _first(decision: Decision) -> Iterator[str]:
     """Say which setting wins and why, or why none does."""
     winner, by, limits = decision.winner, decision.advice.by, decision.limits
     if winner is not None:
-        rivals = sum(option.verdict != FAIL for option in decision.options) - 1
-        others = f"; of {counted(rivals, 'other')} nothing faster is known to" if rivals else "; no other can"
         figure = winner.held[RESPONSE].figure
         yield (
             f"{name_of(winner)} meets all limits: {by} {_ms(figure)} (at most {limits.bound_ms:g} ms), survives "
-            f"{dead_replicas(winner.choice.survives_both)}, {_fresh(winner, decision)}{others}"
+            f"{dead_replicas(winner.choice.survives_both)}, {_fresh(winner, decision)}; {_others(decision)}"
         )
         return
     hurting = decision.hurting
@@ -98,6 +96,19 @@ def _first(decision: Decision) -> Iterator[str]:
     for option in open_ones:
         lacking = "; ".join(f"{_LIMITS[limit]}: {held.lacking}" for limit, held in _open(option))
         yield f"  {name_of(option)} lacks {lacking}"
+
+
+def _others(decision: Decision) -> str:
+    """Say which settings besides the winner meet all limits, or may."""
+    verdicts = [option.verdict for option in decision.options[1:]]
+    able, may = verdicts.count(PASS), verdicts.count(UNKNOWN)
+    said = []
+    if able:
+        does = "does" if able == 1 else "do"
+        said.append(f"so {does} {counted(able, 'other')} with a higher {decision.advice.by}")
+    if may:
+        said.append(f"of {counted(may, 'other')} it is not known")
+    return "; ".join(said) or "no other does"
 
 
 _LIMITS = {RESPONSE: "the bound on the response time", SURVIVE: "the dead replicas to survive", STALE: "staleness"}

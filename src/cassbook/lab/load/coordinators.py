@@ -21,7 +21,7 @@ class Coordinators:
         self._keyspace, self._policy = keyspace, policy
         self._index = {address: i for i, address in enumerate(nodes)}
         self._token_map = session.cluster.metadata.token_map
-        self._turns = itertools.cycle(_in_turn(session, nodes, policy, nearest))
+        self._turns = itertools.cycle(in_turn(session, nodes, policy, nearest))
         self._fixed = int(policy[4:]) - 1 if policy.startswith("node") else nearest
         #: Whether nodes take turns, so that a partition has no coordinator of its own.
         self.turns = policy in {"round_robin", "nearest_dc"}
@@ -39,7 +39,7 @@ class Coordinators:
         return self.next() if self.turns or self._policy == "token_aware" else self._fixed
 
 
-def _in_turn(session: Session, nodes: Sequence[str], policy: str, nearest: int) -> list[int]:
+def in_turn(session: Session, nodes: Sequence[str], policy: str, nearest: int) -> list[int]:
     """Indices of the nodes that take turns: all, or those in the nearest one's data centre."""
     if policy != "nearest_dc":
         return list(range(len(nodes)))

@@ -309,6 +309,9 @@ class _Prober:
         self._ask(self._writer, self._row.write(self._version, self._stamp_us), reading=False)
 
     def _read(self) -> None:
+        if self._run.stopping:  # the load that it is beside ends as well
+            self.idle = True
+            return
         self._ask(self._reader, self._row.read, reading=True)
 
     def _ask(self, node: int, body: bytes, reading: bool) -> None:

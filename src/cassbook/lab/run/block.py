@@ -323,8 +323,8 @@ class Block:
             tables = workloads.tables_of(self._profile, cell.workload)
             seed = np.random.default_rng([self._profile.seed, cell.block, self._start.number, 6])
             self._probes[cell.workload] = SideProbe(
-                self._session, self._cluster.addresses, self._cluster.keyspace, tables, seed,
-                self._profile.load.request_timeout_s,
+                self._session, self._cluster.addresses, self._profile.load.coordinator, self._cluster.keyspace, tables,
+                seed, self._profile.load.request_timeout_s,
                 lambda counts: conditions.note(self._store.notes, "staleness", counts), self._log,
             )  # fmt: skip
         return self._probes[cell.workload].beside(cell, turn, part)

@@ -12,6 +12,7 @@ from cassbook.core.words import counted
 from cassbook.lab.load.core_workloads import read_share
 from cassbook.lab.load.statements import own_shares
 from cassbook.profile import stress
+from cassbook.profile.fields import MOST_PER_S
 from cassbook.profile.open import BROKEN, BY_HAND, LEAST_SEGMENT_S, Figure, OpenSection, Trouble
 from cassbook.profile.profile import Profile, profile_of, read_yaml
 
@@ -145,8 +146,10 @@ def profile_for(
     replicas = profile.replicas
     settings = [one.levels for one in candidates(replicas)]
     may_win = _able(replicas, survive, after_ms is not None)
+    times = _ON_OURS if ours else _ON_HOSTS
+    _check_sent(rate_per_s, max(times), after_ms)
     able, weak = {one.levels for one in may_win}, [one.levels for one in may_win if not one.strong(replicas)]
-    rates = [round(times * rate_per_s, 1) for times in (_ON_OURS if ours else _ON_HOSTS)]
+    rates = [round(one * rate_per_s, 1) for one in times]
     probed, starts = weak if after_ms is not None else [], _OURS_STARTS if ours else 1
     warm_up_s = min(profile.warm_up.cap_s, _MOST_WARM_UP_S)
     aside_s = warm_up_s * (2 if probed else 1) + (_START_S if ours else _ASIDE_S)
@@ -167,6 +170,20 @@ def profile_for(
     return _measuring(profile, sections, keep_samples="all", warm_up=warm_up)
 
 
+def _check_sent(rate_per_s: float, most_times: float, after_ms: float | None) -> None:
+    """Refuse (InputError) a rate that no client sends so many times of, and an age that no turn lasts."""
+    if rate_per_s * most_times > MOST_PER_S:
+        raise InputError(
+            f"--rate: {rate_per_s:g} is too high, for up to {most_times:g} times the rate are sent; give "
+            f"{MOST_PER_S / most_times:.0f} or less"
+        )
+    if after_ms is not None and after_ms >= 1e3 * LEAST_SEGMENT_S:
+        raise InputError(
+            f"--after-ms: {after_ms:g} is too long: what is written in a turn of {LEAST_SEGMENT_S:g} s is read in it, "
+            f"under its load; give less than {1e3 * LEAST_SEGMENT_S:g}"
+        )
+
+
 def _measuring(profile: Profile, sections: list[OpenSection], **more: Any) -> Profile:
     """Return a profile that measures these sections and nothing else of it."""
     own = profile.workloads
@@ -178,12 +195,18 @@ def _measuring(profile: Profile, sections: list[OpenSection], **more: Any) -> Pr
 
 
 def _in_one_place(profile: Profile, data_centres: int) -> Profile:
-    """Return a profile with so many data centres; refuse (InputError) one of several deployments."""
+    """Return a profile with so many data centres; refuse (InputError) one of several deployments.
+
+    In a deployment of several a driver's token-aware policy asks the nodes of its own, as `nearest_dc` does.
+    """
     if profile.distance is not None and len(profile.distance.deployments) > 1:
         named = ", ".join(profile.distance.deployments)
         raise InputError(f"distance.deployments: a decision is for one deployment of {named}; leave the others out")
     cluster = profile.cluster.model_copy(update={"data_centres": data_centres})
-    return profile.model_copy(update={"cluster": cluster})
+    load = profile.load
+    if load.coordinator == "token_aware" and profile.distance and len(profile.replicas.by_centre) > 1:
+        load = load.model_copy(update={"coordinator": "nearest_dc"})
+    return profile.model_copy(update={"cluster": cluster, "load": load})
 
 
 def _beside(rate_per_s: float, traces: bool, **how: Any) -> OpenSection:

@@ -17,7 +17,9 @@ from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.estimate import Estimate
 from cassbook.core.threads import meanwhile
+from cassbook.core.types import Log
 from cassbook.lab.load import traces
+from cassbook.lab.load.coordinators import in_turn
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.own_rows import OwnRows, targets
 from cassbook.lab.load.recorder import Window
@@ -38,13 +40,13 @@ _PATIENCE_S = 3.0
 class SideProbe:
     """Probers with connections of their own, on the tables of one workload.
 
-    `note` takes all that a cell has shown so far, after each of its turns. LaboratoryError where none of its tables can
-    be probed, with the reason of each.
+    `coordinator` is the policy of the load: probers ask the nodes that it asks. `note` takes all that a cell has shown
+    so far, after each of its turns. LaboratoryError where none of its tables can be probed, with the reason of each.
     """
 
     def __init__(
-        self, session: Session, addresses: list[str], keyspace: str, tables: list[str], rng: np.random.Generator,
-        timeout_s: float, note: Callable[[dict[str, Any]], None], log: Callable[[str], None],
+        self, session: Session, addresses: list[str], coordinator: str, keyspace: str, tables: list[str],
+        rng: np.random.Generator, timeout_s: float, note: Callable[[dict[str, Any]], None], log: Log,
     ) -> None:  # fmt: skip
         found, refused = targets(session, keyspace, tables)
         reasons = "; ".join(f"{table}: {why}" for table, why in refused.items())
@@ -54,7 +56,7 @@ class SideProbe:
             log(f"not probed for staleness: {reasons}")
         self._note, self._log = note, log
         self._turns: dict[str, dict[str, dict[str, Any]]] = {}  # what was counted, by cell and turn
-        self._nodes = Nodes(session, addresses)
+        self._nodes = _asked(session, addresses, coordinator)
         rows = OwnRows(found)
         self._probe = Probe(rows, self._nodes, rng, timeout_s)
         self._predictor: Predictor | None = Predictor(session, addresses, keyspace, rows)
@@ -93,6 +95,16 @@ class SideProbe:
             self._log(f"traces cannot be read ({error}); no more requests are traced")
             self._predictor = None
             return {}
+
+
+def _asked(session: Session, addresses: list[str], coordinator: str) -> Nodes:
+    """Return connections to the nodes that a load asks: all, or those of the nearest data centre."""
+    nodes = Nodes(session, addresses)
+    asked = in_turn(session, addresses, coordinator, nodes.nearest() if coordinator == "nearest_dc" else 0)
+    if len(asked) == len(addresses):
+        return nodes
+    nodes.close()
+    return Nodes(session, [addresses[place] for place in asked])
 
 
 def meet_in_one_centre(cell: Cell) -> bool:

@@ -98,6 +98,7 @@ def test_a_deployment_of_ones_own_in_two_data_centres_can_be_decided(given):
     assert wanted.open[0].settings[:2] == ["LOCAL_QUORUM/LOCAL_QUORUM", "QUORUM/QUORUM"]
     assert wanted.open[1].settings == ["LOCAL_ONE/LOCAL_ONE", "LOCAL_ONE/LOCAL_QUORUM", "LOCAL_QUORUM/LOCAL_ONE"]
     assert {cell.deployment for cell in plan(wanted)[0]} == {"near"}
+    assert wanted.load.coordinator == "nearest_dc"
     with pytest.raises(InputError, match=r"distance\.deployments: a decision is for one deployment of near, far"):
         made(apart("near", "far"), ours=True, minutes=40)
 
@@ -107,6 +108,7 @@ def test_of_an_existing_cluster_the_other_data_centres_hold_as_many(given):
     assert wanted.replicas == Replicas((3, 3))
     assert Profile.model_validate(wanted.model_dump()) == wanted
     assert wanted.open[0].settings[0] == "LOCAL_QUORUM/LOCAL_QUORUM"
+    assert wanted.load.coordinator == "token_aware"  # of those nodes that are asked: of one data centre
 
 
 def test_traced_requests_are_a_part_of_the_rate(given):
@@ -154,6 +156,16 @@ def test_too_short_a_time_says_how_long_it_takes(given):
     made(given, minutes=enough)
     with pytest.raises(InputError, match="too short"):
         made(given, minutes=enough - 1)
+
+
+def test_a_rate_that_nobody_sends_and_an_age_that_no_turn_lasts_are_refused(given):
+    with pytest.raises(InputError, match=r"--rate: 900000 is too high, .* give 800000 or less"):
+        made(given, rate_per_s=9e5)
+    with pytest.raises(InputError, match="give 625000 or less"):
+        made(given, rate_per_s=7e5, ours=True)
+    made(given, rate_per_s=8e5, after_ms=4999.0)
+    with pytest.raises(InputError, match=r"--after-ms: 60000 is too long: .* give less than 5000"):
+        made(given, after_ms=60_000.0)
 
 
 def test_the_workload_is_named_where_it_is_not_the_only_one(given):

@@ -1,6 +1,7 @@
 """What a turn of the probe shows, and rows of a service's own tables."""
 
 import struct
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ from cassandra.cqltypes import _cqltypes
 from cassbook.lab.load import own_rows, values
 from cassbook.lab.load.own_rows import OwnRows, Target
 from cassbook.lab.load.staleness_probe import History, Panel
+from cassbook.lab.run import side_probe
 from cassbook.lab.run.side_probe import counts, tracing_ms
 
 NO_TRACES = pd.DataFrame()
@@ -72,3 +74,25 @@ def test_keys_of_probers_are_values_of_their_type_and_none_that_a_load_draws(kin
     ours = {encode(own_rows.value_of(kind, n), 4) for n in probers}
     assert len(ours) == len(probers)
     assert not ours & theirs
+
+
+def test_probers_ask_the_nodes_that_the_load_asks(monkeypatch):
+    closed = []
+
+    class Connected:
+        def __init__(self, session, addresses):
+            self.addresses = addresses
+
+        def nearest(self):
+            return 1
+
+        def close(self):
+            closed.append(self)
+
+    monkeypatch.setattr(side_probe, "Nodes", Connected)
+    centres = {"10.0.0.1": "west", "10.0.0.2": "east", "10.0.0.3": "east"}
+    session = SimpleNamespace(hosts=[SimpleNamespace(address=one, datacenter=of) for one, of in centres.items()])
+    assert side_probe._asked(session, list(centres), "nearest_dc").addresses == ["10.0.0.2", "10.0.0.3"]
+    assert len(closed) == 1
+    assert side_probe._asked(session, list(centres), "token_aware").addresses == list(centres)
+    assert len(closed) == 1
