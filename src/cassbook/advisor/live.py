@@ -48,10 +48,11 @@ def live_of(
         looks = _looks(run.manifest["profile"], mix.workload)
     probed = _probed(run.manifest.get("staleness", []), cells, after_ms)
     by_turn = running or block is not None
-    stale = {levels: _counts(cells, by_turn) for levels, cells in probed.items()}
+    others = any(turn["other"][1] for cells in probed.values() for turns in cells for turn in turns)
+    way = "other" if others else "same"
+    stale = {levels: _counts(cells, by_turn, way) for levels, cells in probed.items()}
     predicted = {levels: one for levels, cells in probed.items() if (one := _predicted(cells)) is not None}
-    alone = not any(turn["other"][1] for cells in probed.values() for turns in cells for turn in turns)
-    found = Live(segments=segments, stale=stale, predicted=predicted, looks=looks, alone=bool(stale) and alone)
+    found = Live(segments=segments, stale=stale, predicted=predicted, looks=looks, alone=not others)
     return found if segments or stale else None
 
 
@@ -90,12 +91,11 @@ def _probed(noted: Sequence[Mapping[str, Any]], cells: pd.DataFrame, after_ms: f
     return found
 
 
-def _counts(cells: Sequence[_Turns], by_turn: bool) -> list[tuple[int, int]]:
+def _counts(cells: Sequence[_Turns], by_turn: bool, way: str) -> list[tuple[int, int]]:
     """Return counts of each turn, or of each cluster start where they were started for it.
 
-    Those through another coordinator than the write's count, or through the only one there is.
+    `way`: those through another coordinator than the write's count (other), or through the only one there is (same).
     """
-    way = "other" if any(turn["other"][1] for turns in cells for turn in turns) else "same"
     groups = [[turn] for turns in cells for turn in turns] if by_turn else cells
     sums = [(sum(int(turn[way][0]) for turn in group), sum(int(turn[way][1]) for turn in group)) for group in groups]
     return [(stale, reads) for stale, reads in sums if reads]

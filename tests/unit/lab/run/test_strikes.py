@@ -36,9 +36,9 @@ def samples(due_s, coordinators):
     return pa.table({name: numbers.get(name, text.get(name, [None] * count)) for name in SAMPLES.names}, schema=SAMPLES)
 
 
-#: Of nine that were due one was still in flight, and two were never sent; of the others three waited for a slot.
+#: Of ten that were due one was still in flight, and two were never sent. One of these had waited, as had three more.
 DUE = Due(
-    9, 1, np.array([30.0, 39.0]), np.array([10.2, 22.0, 33.0, 39.0]), np.array([0.5, 9.9, 10.1, 23.5]),
+    10, 1, np.array([30.0, 39.0]), np.array([10.2, 22.0, 33.0, 39.0]), np.array([0.5, 9.9, 10.1, 23.5]),
     np.array([1e-5, 2e-5, 3e-5, 4e-5]),
 )  # fmt: skip
 
