@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from cassbook.advisor.decision import Limits
+from cassbook.advisor.question import Question
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.profile.open import OpenSection
 from cassbook.records.run import RecordedRun
@@ -121,9 +123,11 @@ def check_run(run):
         for turn in entry["turns"].values():
             assert turn["other"][1] > 0
             assert turn["same"][1] > 0
-    asked = run.manifest["profile"]["open"][1]
-    probing_per_s = OpenSection.model_validate(asked).probing_per_s
-    assert asked["rates_per_s"][0] + probing_per_s == pytest.approx(RATE, abs=0.1)
+    beside = run.manifest["profile"]["open"][1]
+    probing_per_s = OpenSection.model_validate(beside).probing_per_s
+    assert beside["rates_per_s"][0] + probing_per_s == pytest.approx(RATE, abs=0.1)
+    limits = Limits(bound_ms=2000.0, survive=0, stale=0.5, after_ms=20.0)
+    assert Question.of(run) == Question(limits=limits, by="p99", rate_per_s=RATE, workload="orders")
     kinds = {kind.split(":")[0] for errors in run.cells["errors"] for kind in errors.split(";") if kind}
     assert kinds <= {"read_timeout", "write_timeout", "client_timeout"}  # of a busy machine
 

@@ -205,13 +205,18 @@ def questions(service: Service, survive: int = 1) -> Iterator[Limits]:
 Policy = Callable[[Service, Limits, np.random.Generator], tuple[str | None, int]]
 
 
+def answer(decision: Decision) -> str | None:
+    """Return the levels that a decision names: empty where none meets the limits, None where that is not known."""
+    winner = decision.winner
+    return winner.choice.setting.levels if winner else "" if decision.outcome == NONE else None
+
+
 def deciding(rounds: int) -> Policy:
     """Return the policy of `cassbook decide` with so many rounds of turns."""
 
     def policy(service: Service, limits: Limits, rng: np.random.Generator) -> tuple[str | None, int]:
         found = replayed(service, limits, rounds, rng)
-        winner, none = found.decision.winner, found.decision.outcome == NONE
-        return winner.choice.setting.levels if winner else "" if none else None, found.turns
+        return answer(found.decision), found.turns
 
     return policy
 
@@ -274,22 +279,24 @@ def compare(found: Sequence[Service], rounds: int, times: int, seed: int) -> pd.
         rng = np.random.default_rng([seed, number])
         for limits in questions(service):
             for name, policy in policies(rounds).items():
-                rows += [_judged(name, service, limits, *policy(service, limits, rng)) for _ in range(times)]
+                for levels, turns in (policy(service, limits, rng) for _ in range(times)):
+                    taken = {"turns": turns, "minutes": turns * service.turn_s / 60}
+                    rows.append({"policy": name} | judged(service, limits, levels) | taken)
     return pd.DataFrame(rows)
 
 
-def _judged(name: str, service: Service, limits: Limits, levels: str | None, turns: int) -> dict[str, Any]:
-    """Hold an answer against what the whole start showed."""
+def judged(service: Service, limits: Limits, levels: str | None) -> dict[str, Any]:
+    """Hold an answer against what the whole start showed; keys as the columns of `compare`."""
     chosen, best_ms = bool(levels), service.best_ms(limits)
     broken = chosen and service.broken(str(levels), limits)
     clearly = any(not service.broken(one, limits, 1 / verdicts.ZONE) for one in service.choices)
     regret = service.figure_ms(str(levels)) / best_ms - 1 if chosen and not broken and np.isfinite(best_ms) else np.nan
     return {
-        "policy": name, "service": service.name, "start": service.start,
+        "service": service.name, "start": service.start,
         "bound_ms": limits.bound_ms, "stale": limits.stale, SURVIVE: limits.survive,
         "levels": levels or "", "known": levels is not None, "broken": broken,
         "beyond": chosen and service.broken(str(levels), limits, verdicts.ZONE), "missed": levels == "" and clearly,
-        "regret": regret, "turns": turns, "minutes": turns * service.turn_s / 60,
+        "regret": regret,
     }  # fmt: skip
 
 

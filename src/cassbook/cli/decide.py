@@ -14,21 +14,12 @@ from cassbook.cli.options import Number, NumberRange, by_option, check_page, for
 from cassbook.core.errors import InputError
 
 if TYPE_CHECKING:
-    from cassbook.advisor.decision import Decision, Limits
-    from cassbook.advisor.freshness import Known
-    from cassbook.latency.open_choices import Mix, OpenAdvice
-    from cassbook.latency.open_loads import OpenLoads
-    from cassbook.latency.under_trouble import ByTrouble
+    from cassbook.advisor.question import Answered, Question
     from cassbook.profile.open import Figure
     from cassbook.profile.profile import Profile
-    from cassbook.records.run import RecordedRun
 
 #: A person stops nodes.
 BY_HAND = "by-hand"
-#: Behind the name of a run, in the folder beside it, where replicas were struck.
-_STRUCK = "-faults"
-#: Replicas of what our record of the load has under trouble.
-_OF_OURS = 3
 
 
 @click.command()
@@ -75,11 +66,12 @@ def decide(
     service are measured, on clusters started here or, with --hosts, on yours, never above 1.25 times the rate there.
     Exit code 0: a setting was found; 3: none meets the limits; 4: not known.
     """
-    from cassbook.advisor import decision as decisions
+    from cassbook.advisor.decision import Limits
+    from cassbook.advisor.question import Question
 
     if output is not None:
         check_page(output, force)
-    limits = decisions.Limits(bound_ms=bound_ms, survive=survive, stale=stale, after_ms=after_ms)
+    limits = Limits(bound_ms=bound_ms, survive=survive, stale=stale, after_ms=after_ms)
     if (name is None) == (profile is None):
         raise InputError("give --run, a recorded run, or --profile, the statements of a service to measure; not both")
     if profile is not None:
@@ -95,64 +87,18 @@ def decide(
         raise InputError("--traces: goes with --hosts, --stale and --after-ms; clusters started here trace anyway")
     if faults == BY_HAND and not (existing["hosts"] and sys.stdin.isatty()):
         raise InputError("--faults by-hand: needs --hosts, and a terminal at which somebody answers")
-    question = Question(rate_per_s, of_capacity, reads, workload, by, limits, fresh_run)
+    question = Question(
+        limits=limits, by=by, rate_per_s=rate_per_s, of_capacity=of_capacity, reads=reads, workload=workload,
+        fresh_run=fresh_run,
+    )  # fmt: skip
     if profile is not None:
         measuring = Measuring(profile, minutes, engine, folder, resume, present, traces, faults != "none")
         measured, workload = measuring.measured(question, existing)
         name, question = str(measured), replace(question, workload=workload)
+        question.note(measured)
         if faults != "none":
             measuring.struck(measured, question, existing if faults == BY_HAND else None)
-    _answer(question.decided(str(name)), form, output)
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A load and limits."""
-
-    rate_per_s: float | None
-    of_capacity: float | None
-    reads: float | None
-    workload: str | None
-    by: Figure
-    limits: Limits
-    fresh_run: str | None
-
-    def decided(self, name: str) -> Answered:
-        """Decide by a run, and by the one with faults beside it, if there is one."""
-        from cassbook.advisor import decision as decisions
-        from cassbook.advisor.live import live_of
-        from cassbook.advisor.open_advice import open_loads
-        from cassbook.ingest.folder import open_run
-        from cassbook.latency.under_trouble import dead_replica
-
-        if self.workload is not None and self.reads is not None:
-            raise InputError("--reads: the mix is a part of the workload; leave it out")
-        run, limits = open_run(name), self.limits
-        loads = open_loads(run, self.by)
-        mix = loads.mix(self.reads, self.workload, between=True)
-        asked: dict[str, Any] = {"of_capacity": self.of_capacity, "rate_per_s": self.rate_per_s}
-        advice = loads.advise(mix, **asked, bound_ms=limits.bound_ms, survive=limits.survive)
-        known = _known(str(run.manifest.get("engine", "")), self.fresh_run, limits)
-        struck = run.folder.with_name(f"{run.folder.name}{_STRUCK}")
-        statistics = open_run(struck).statistics if _is_complete(struck) else run.statistics
-        dead = dead_replica(statistics, mix, advice.rates_per_s, self.by)
-        live = live_of(run, mix, self.rate_per_s, limits.after_ms)
-        recorded = _recorded_trouble(run, mix, self.by)
-        found = decisions.decide(advice, limits, known, dead, live, recorded=recorded)
-        others = _others(loads, mix, advice, limits)
-        lives = {words: live_of(run, other.mix, other.rate_per_s, limits.after_ms) for words, other in others}
-        return Answered(run, loads, mix, found, decisions.changes(others, found, known, lives))
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A decision, what would change it, and the run that it is from."""
-
-    run: RecordedRun
-    loads: OpenLoads
-    mix: Mix
-    decision: Decision
-    changes: list[tuple[str, Decision]]
+    _answer(question.answered(str(name)), form, output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +116,7 @@ class Measuring:
 
     def measured(self, question: Question, existing: dict[str, Any]) -> tuple[Path, str]:
         """Measure the workload, or what is left of it; return the run folder and the workload."""
+        from cassbook.advisor.question import is_complete
         from cassbook.core.consistency import setting
         from cassbook.core.paths import project_root
         from cassbook.lab.run import decision_profile
@@ -193,7 +140,7 @@ class Measuring:
             wanted, there = look(hosts, wanted, log, lambda version: False)
         where = "" if hosts is None else "existing-"
         folder = self.folder or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
-        if self.resume and _is_complete(folder):  # what is left is of the faults behind it
+        if self.resume and is_complete(folder):  # what is left is of the faults behind it
             _check_same(folder, wanted)
             return folder, workload
         if there is not None:
@@ -203,11 +150,12 @@ class Measuring:
 
     def struck(self, measured: Path, question: Question, existing: dict[str, Any] | None) -> None:
         """Strike a replica under the two best settings and the present one; by hand where `existing` has hosts."""
+        from cassbook.advisor.question import is_complete, struck_beside
         from cassbook.core.releases import nearest
         from cassbook.lab.run import decision_profile
         from cassbook.lab.run.measure import measure
 
-        found = question.decided(str(measured))
+        found = question.answered(measured)
         given = decision_profile.read(self.profile, self.engine)
         best = [one.choice.setting.levels for one in found.decision.options]
         settings = list(dict.fromkeys([*best[:2], *([self.present] if self.present else [])]))
@@ -216,8 +164,8 @@ class Measuring:
             given, workload=str(question.workload), rate_per_s=question.rate_per_s or 0.0, settings=settings,
             engine=engine, by_hand=hosts is not None,
         )  # fmt: skip
-        folder = measured.with_name(f"{measured.name}{_STRUCK}")
-        if _is_complete(folder):
+        folder = struck_beside(measured)
+        if is_complete(folder):
             return
         there, names = None, ", ".join(settings)
         if hosts is None:
@@ -227,13 +175,6 @@ class Measuring:
             wanted, there = look(hosts, wanted, log, lambda version: False)
             announce(there, wanted, folder, folder.is_dir(), log)
         measure(wanted, folder, resume=folder.is_dir(), log=log, existing=there)
-
-
-def _is_complete(folder: Path) -> bool:
-    from cassbook.records import manifest
-    from cassbook.records.kinds import RUN
-
-    return (folder / "manifest.json").is_file() and bool(manifest.read(folder, RUN)["complete"])
 
 
 def _check_same(folder: Path, wanted: Profile) -> None:
@@ -267,52 +208,3 @@ def _answer(answered: Answered, form: str, output: Path | None) -> None:
         log(f"written: {output}")
     if found.outcome:
         raise SystemExit(found.outcome)
-
-
-def _known(engine: str, name: str | None, limits: Limits) -> Known | None:
-    """Open what is known of staleness, where a limit asks for it: what is named, or our record of the release."""
-    if limits.stale is None:
-        if name is not None:
-            raise InputError("--fresh-run: goes with --stale and --after-ms")
-        return None
-    from cassbook.advisor.freshness import of_run
-    from cassbook.records import manifest
-
-    ours = f"stale-three-{engine}"
-    if name is None and manifest.find(ours) is None:
-        return None
-    return of_run(name or ours)
-
-
-def _recorded_trouble(run: RecordedRun, mix: Mix, by: Figure) -> tuple[str, ByTrouble]:
-    """Return what our record of the release says of a dead replica, of three in one data centre; '' without one."""
-    from cassbook.ingest.folder import open_run
-    from cassbook.latency.under_trouble import times_all_well
-    from cassbook.records import manifest
-    from cassbook.records.results import replicas
-
-    ours = f"load-{run.manifest.get('engine', '')}"
-    own = run.name == ours and mix.between is None  # which has its own cells under trouble
-    if replicas(run) != _OF_OURS or by == "p99.9" or own or manifest.find(ours) is None:
-        return "", {}
-    return ours, times_all_well(open_run(ours).statistics, mix.read_share, by)
-
-
-def _others(loads: OpenLoads, mix: Mix, advice: OpenAdvice, limits: Limits) -> list[tuple[str, OpenAdvice]]:
-    """Return what the run says of other loads of the same mix, and of other mixes at the same load."""
-    how: dict[str, Any] = {"bound_ms": limits.bound_ms, "survive": limits.survive}
-    found = [
-        (f"at {share:g} of capacity", loads.advise(mix, of_capacity=share, **how))
-        for share in loads.shares(mix) if share != advice.of_capacity
-    ] if advice.of_capacity is not None else [
-        (f"at {rate:g} requests per second", loads.advise(mix, rate_per_s=rate, **how))
-        for rate in loads.rates_per_s(mix) if rate != advice.rate_per_s
-    ]  # fmt: skip
-    asked: dict[str, Any] = {"of_capacity": advice.of_capacity, "rate_per_s": advice.rate_per_s}
-    for other in loads.mixes:
-        if other != mix and not other.workload and not mix.workload:
-            try:
-                found.append((f"with {other.name}", loads.advise(other, **asked, **how)))
-            except InputError:  # not measured at this load
-                continue
-    return found

@@ -27,6 +27,16 @@ def three_digits(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
+def with_bounds(figure: Estimate) -> str:
+    """Return a figure with its interval, if it has one, in three digits.
+
+    >>> with_bounds(Estimate(23.91, 3.012, 185.4)), with_bounds(Estimate(23.91, float("nan"), float("nan")))
+    ('23.9 [3.01, 185]', '23.9')
+    """
+    value, *bounds = map(three_digits, (figure.value, figure.low, figure.high))
+    return value if np.isnan(figure.low) else f"{value} [{', '.join(bounds)}]"
+
+
 def text(value: object, spec: Format = "", missing: str = "") -> str:
     """Return a figure, an Estimate or a word by its format; `missing` for None and NaN.
 

@@ -30,7 +30,7 @@ from cassbook.core.words import counted
 from cassbook.latency.capacity import AT_LEAST
 from cassbook.shown.capacities import number
 from cassbook.shown.dead_replicas import dead_replicas
-from cassbook.shown.tables import WIDTH, three_digits
+from cassbook.shown.tables import WIDTH, three_digits, with_bounds
 
 SCHEMA, VERSION = "cassbook-decision", 1
 _OUTCOMES = {FOUND: "found", NONE: "none meets the limits"}
@@ -159,9 +159,7 @@ def table(decision: Decision) -> pd.DataFrame:
 def _with_bounds(figure: Estimate, not_carried: bool = False) -> str:
     if np.isnan(figure.value):
         return "not carried" if not_carried else _NOT_KNOWN
-    if np.isnan(figure.low):
-        return three_digits(figure.value)
-    return f"{three_digits(figure.value)} [{three_digits(figure.low)}, {three_digits(figure.high)}]"
+    return with_bounds(figure)
 
 
 def _capacity(option: Option) -> str:
