@@ -122,8 +122,13 @@ def _samples(row, length_s):
         "cell_id": row["cell_id"], "started_s": due_s + (0 if closed else late_us / 1e6),
         "intended_s": np.nan if closed else due_s, "operation": np.where(reads, "READ", "UPDATE"),
         "latency_us": took_us - (0 if closed else late_us), "outcome": "ok", "phase": "steady",
-        "coordinator": "127.0.0.1", "slice": pd.array([None] * REQUESTS, "Int16"),
+        "coordinator": "127.0.0.1", "slice": pd.array(_slices(row.get("slices", 0)), "Int16"),
     })  # fmt: skip
+
+
+def _slices(number):
+    """Which of a cell's turns each request is of; none where it takes none."""
+    return np.arange(REQUESTS) * number // REQUESTS if number else [None] * REQUESTS
 
 
 def statistics(rows):

@@ -28,6 +28,7 @@ from cassbook.advisor.advice import SURVIVE, Advice, AdviceMap, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
+from cassbook.core.schema import of_one_machine
 from cassbook.core.types import Floats
 from cassbook.latency import percentile_validation, percentiles, uncertainty
 
@@ -88,6 +89,7 @@ class LatencyMap:
         self.name, self.replicas, self.workloads, self.measured = name, replicas, tuple(workloads), measured
         self.by, self._recorded, self._cell_stats = _checked(by), recorded, cell_stats
         self.other_workloads = tuple(w for w in map_cells.shares(cell_stats) if w not in self.workloads)
+        cell_stats = of_one_machine(cell_stats)
         if self.workloads:
             cell_stats = map_cells.as_mixed(cell_stats, self.workloads, name)
         strong = strong_settings(replicas)

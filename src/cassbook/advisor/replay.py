@@ -19,11 +19,13 @@ from cassbook.advisor.decision import NONE, SURVIVE, Decision, Limits, Live, dec
 from cassbook.advisor.live import live_of, segments_of
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.proportion import Proportion
-from cassbook.core.schema import OPEN
+from cassbook.core.schema import OPEN, Mark
 from cassbook.latency import verdicts
 from cassbook.latency.in_segments import Segments, drawn_places
 from cassbook.latency.open_choices import Mix, OpenAdvice, OpenChoice
 from cassbook.latency.open_loads import OpenLoads
+from cassbook.latency.summaries import all_marks
+from cassbook.records import manifest
 from cassbook.records.results import replicas
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class Service:
         Mean latency in a closed loop, by levels of settings that were measured so.
     turn_s : float
         How long a turn takes.
+    processors : tuple, optional
+        Those that it ran on: their name and number. None where the run was begun on others.
     """
 
     name: str
@@ -72,6 +76,7 @@ class Service:
     after_ms: float | None
     closed_us: Mapping[str, float]
     turn_s: float
+    processors: tuple[Any, Any] | None = None
 
     @cached_property
     def choices(self) -> dict[str, OpenChoice]:
@@ -114,6 +119,7 @@ def services(run: RecordedRun, by: str = "p99") -> list[Service]:
     mix = Mix(float(cells["read_share"].iloc[0]), workload)
     after_ms = next((entry["after_ms"] for entry in run.manifest.get("staleness", [])), None)
     part = next(part for part in run.manifest["profile"]["open"] if workload in part["workloads"])
+    processors = manifest.processors(run.manifest["machine"])
     found = []
     for block in sorted(cells["block"].unique()):
         statistics = run.statistics[run.statistics["block"] == block]
@@ -124,6 +130,7 @@ def services(run: RecordedRun, by: str = "p99") -> list[Service]:
             {f"{cell.read_cl}/{cell.write_cl}": segments_of(run, str(cell.cell_id)) for cell in at_rate.itertuples()},
             _stale_turns(run, mix, int(block), after_ms), after_ms, _closed(statistics, workload),
             part["segment_s"] + part["lead_in_s"],
+            None if Mark.ELSEWHERE in all_marks(at_rate["marks"]).split(";") else processors,
         ))  # fmt: skip
     return found
 

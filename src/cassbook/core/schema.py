@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,7 @@ class Mark(StrEnum):
     STOPPED = "stopped"  #: its ladder had ended at a lower rate
     BEHIND = "behind"  #: replicas that no request waited for were behind when it ended
     DRIFT = "drift"  #: what its setting carries changed while its group was measured
+    ELSEWHERE = "elsewhere"  #: its block was measured on other processors than the first: it counts in ratios alone
 
 
 #: Marks of a cell in which the client is a part of what it measured.
@@ -211,6 +213,7 @@ EXPLAINED: dict[str, str] = {
     Mark.STOPPED: "its ladder had ended at a lower rate, for failures or far too long responses; nothing was measured",
     Mark.BEHIND: "replicas that no request waited for were more than half a second behind when it ended",
     Mark.DRIFT: "what its setting carries changed by more than 10 % while its group was measured",
+    Mark.ELSEWHERE: "blocks of other processors than the first block's count in ratios, and not in other figures",
 }
 
 
@@ -258,6 +261,21 @@ def without_aside(cells: pd.DataFrame) -> pd.DataFrame:
 def without_open(cells: pd.DataFrame) -> pd.DataFrame:
     """Return cells without those of kind `OPEN`, which only tables of their own show: their rates differ by block."""
     return cells[cells["kind"] != OPEN] if "kind" in cells.columns else cells
+
+
+def of_one_machine(cells: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
+    """Return cells without those marked `elsewhere`, but where nothing else is there, of each value of `keys`.
+
+    Times and rates are averaged over these; a ratio within a block is one of its own machine.
+    """
+    if "marks" not in cells:
+        return cells
+    elsewhere = cells["marks"].map(lambda marks: Mark.ELSEWHERE in str(marks).split(";")).astype(bool)
+    if not elsewhere.any():
+        return cells
+    groups = [cells[key] for key in keys] or [pd.Series(0, cells.index)]
+    alone = elsewhere.groupby(groups, dropna=False).transform("all")
+    return cells[~elsewhere | alone]
 
 
 def read_cells(path: Path) -> pd.DataFrame:

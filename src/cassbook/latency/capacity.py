@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, without_aside
+from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, of_one_machine, without_aside
 from cassbook.latency.percentiles import FIGURES, SHARES, lacking, needed, response_column
 from cassbook.latency.slices import rates_in_groups
 from cassbook.latency.summaries import check_one_place
@@ -185,6 +185,7 @@ def at_rates(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """
     if "rate_per_s" not in cell_stats.columns:
         return cell_stats.iloc[:0]
+    cell_stats = of_one_machine(cell_stats)
     healthy = cell_stats["condition"].isin(["", "healthy"])
     cells = without_aside(cell_stats[cell_stats["rate_per_s"].notna() & healthy])
     cells = cells[~_marked(cells, Mark.STOPPED)]  # never begun

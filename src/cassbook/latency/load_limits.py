@@ -12,6 +12,7 @@ from scipy import stats
 
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
+from cassbook.core.schema import of_one_machine
 from cassbook.core.units import US_PER_S
 from cassbook.latency.open_results import MIX, SHARE, base_of, open_cells, strength
 
@@ -54,7 +55,7 @@ def limits(statistics: pd.DataFrame, processors: int) -> pd.DataFrame:
     LackingError
         If no cell says it.
     """
-    cells = _with_processors(statistics)
+    cells = of_one_machine(_with_processors(statistics), _PLACE)
     whole_us = US_PER_S * processors
     cells = cells.assign(
         nodes=cells["node_cpu_us_per_op"] * cells["throughput_per_s"] / whole_us,
@@ -93,10 +94,11 @@ def demands(statistics: pd.DataFrame) -> pd.DataFrame:
         base = base_of(of_mix)
         wide = of_mix.pivot_table("node_cpu_us_per_op", ["block", "at"], "setting").dropna()
         by_block = wide.groupby("block").agg(stats.gmean)
+        here = by_block[by_block.index.isin(of_one_machine(of_mix)["block"])]
         for setting in sorted(by_block.columns, key=strength):
             if by_block.empty:
                 continue
-            node_us = Estimate.positive(by_block[setting])
+            node_us = Estimate.positive((by_block if here.empty else here)[setting])
             times = Estimate.ratio(by_block[setting] / by_block[base])
             rows[*mix, setting] = {"node_us": node_us, "times": times, "base": base}
     index = pd.MultiIndex.from_tuples(rows, names=[*MIX, "setting"])

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import CLIENT_MARKS, OPEN, TRIAL, Mark
+from cassbook.core.schema import CLIENT_MARKS, OPEN, TRIAL, Mark, of_one_machine
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Replication, estimate_into, survived
@@ -30,6 +30,7 @@ WEAKEST = ("ONE/ONE", "LOCAL_ONE/LOCAL_ONE")
 #: Figures whose ratio is taken.
 COMPARED = ("mean", "p50", "p99")
 _SURVIVES = ("survives_reads", "survives_writes")
+_NOTHING = Estimate(np.nan, np.nan, np.nan)
 _COUNTS = {"due": "n_due", "failed": "n_errors", "in_flight": "n_in_flight", "unsent": "n_unsent", "waited": "n_waited"}
 
 
@@ -121,9 +122,14 @@ def capacity_ratios(statistics: pd.DataFrame) -> pd.DataFrame:
 
 
 def capacity_by_block(statistics: pd.DataFrame) -> pd.DataFrame:
-    """Return the ratios behind `capacity_ratios`. Columns: `MIX`, setting, base, block, ratio."""
+    """Return the ratios behind `capacity_ratios`. Columns: `MIX`, setting, base, block, ratio.
+
+    Where the client was the limit, what a setting carries is not known, and a block has no ratio of it.
+    """
     cells = open_cells(statistics)
-    return _by_block(cells[cells["carried_per_s"] > 0], "carried_per_s", [], inverse=True)
+    limited = _marked(cells, {Mark.CLIENT}).groupby([cells[key] for key in (*MIX, "setting", "block")]).transform("any")
+    carried_per_s = cells["carried_per_s"].where((cells["carried_per_s"] > 0) & ~limited)
+    return _by_block(cells.assign(carried_per_s=carried_per_s), "carried_per_s", [], inverse=True)
 
 
 def waiting_by_block(statistics: pd.DataFrame, figure: str = "p50") -> pd.DataFrame:
@@ -171,6 +177,7 @@ def closed_by_block(cells: pd.DataFrame, slices: pd.DataFrame, condition: str = 
     Columns as of `capacity_by_block`.
     """
     loops = cells[(cells["kind"] == TRIAL) & (cells["arrivals"] == "") & (cells["condition"] == condition)]
+    loops = loops[~_marked(loops, {Mark.CLIENT})]
     done = slices.groupby("cell_id")[["n_ok", "counted_s"]].sum()
     per_s = loops["cell_id"].map(done["n_ok"] / done["counted_s"]).astype(float)
     setting = loops["read_cl"].astype(str) + "/" + loops["write_cl"].astype(str)
@@ -185,23 +192,30 @@ def changes(statistics: pd.DataFrame, cells: pd.DataFrame, slices: pd.DataFrame,
     it, such as `own_processor`, with a search for what is carried of its own.
 
     Columns: `MIX`, price ('closed' and 'capacity', or a figure of `COMPARED` for waiting), at (NaN but for waiting),
-    setting, base, blocks; without, with and change, each with bounds (without_low and so on).
+    setting, base, blocks; without, with and change, each with bounds (without_low and so on). Of the blocks that have
+    both; where none has, the prices are each side's own, and there is no change.
     """
     arms = [statistics[statistics["condition"] == which].assign(condition="") for which in ("", condition)]
-    pairs = {
-        "closed": [closed_by_block(cells, slices, which) for which in ("", condition)],
-        "capacity": [capacity_by_block(arm) for arm in arms],
-        **{figure: [waiting_by_block(arm, figure) for arm in arms] for figure in COMPARED},
-    }
     rows, keys = [], [*MIX, "at", "setting", "base"]
+    pairs = (
+        {}
+        if arms[1].empty
+        else {
+            "closed": [closed_by_block(cells, slices, which) for which in ("", condition)],
+            "capacity": [capacity_by_block(arm) for arm in arms],
+            **{figure: [waiting_by_block(arm, figure) for arm in arms] for figure in COMPARED},
+        }
+    )
     for price, pair in pairs.items():
         without, with_it = (table if "at" in table else table.assign(at=np.nan) for table in pair)
-        both = without.merge(with_it, on=[*keys, "block"], suffixes=("_without", "_with"))
-        for key, group in both.groupby(keys, sort=False, dropna=False):
-            row = dict(zip(keys, key, strict=True)) | {"price": price, "blocks": len(group)}
+        both = without.merge(with_it, "outer", on=[*keys, "block"], suffixes=("_without", "_with"))
+        for key, of_key in both.groupby(keys, sort=False, dropna=False):
+            paired = of_key.dropna(subset=["ratio_without", "ratio_with"])
+            group = of_key if paired.empty else paired
+            row = dict(zip(keys, key, strict=True)) | {"price": price, "blocks": len(paired)}
             ratios = {"without": group["ratio_without"], "with": group["ratio_with"]}
             for name, values in (ratios | {"change": ratios["with"] / ratios["without"]}).items():
-                found = Estimate.ratio(values)
+                found = Estimate.ratio(values.dropna()) if values.notna().any() else _NOTHING
                 row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
             rows.append(row)
     bounded = [f"{name}{side}" for name in ("without", "with", "change") for side in ("", "_low", "_high")]
@@ -226,14 +240,14 @@ def base_of(cells: pd.DataFrame) -> str:
 
 
 def _row(group: pd.DataFrame, base: str, n: Replication) -> dict[str, Any]:
-    known = group[group["response_us"].notna()]
+    known, here = group[group["response_us"].notna()], of_one_machine(group)
     lost, limited = (_marked(group, {mark}) for mark in (Mark.NOT_CARRIED, Mark.CLIENT))
     first = group.iloc[0]
     row: dict[str, Any] = {name: first[name] for name in ("kind", "operation", "read_cl", "write_cl")}
     row |= survived(first, n) | {
-        "level": first["setting"], "rate_per_s": _geometric(group["rate_per_s"]),
-        "rate_least_per_s": group["rate_per_s"].min(),
-        "rate_most_per_s": group["rate_per_s"].max(), "own_share": _geometric(group["own_share"]),
+        "level": first["setting"], "rate_per_s": _geometric(here["rate_per_s"]),
+        "rate_least_per_s": here["rate_per_s"].min(),
+        "rate_most_per_s": here["rate_per_s"].max(), "own_share": _geometric(here["own_share"]),
         "blocks": known["block"].nunique(), "not_carried": int((lost & ~limited).sum()),
         "beyond_client": int((lost & limited).sum()),
         "base": base, "interval": uncertainty.NOTHING,
@@ -295,12 +309,12 @@ def carried(statistics: pd.DataFrame) -> pd.DataFrame:
     rows, keys = [], [*MIX[:-1], "operation", "setting"]
     cells = open_cells(statistics)
     for key, group in cells[cells["carried_per_s"] > 0].groupby(keys, sort=False):
-        by_block = group.groupby("block")[["carried_per_s", "carried_after_per_s"]].first()
+        by_block = of_one_machine(group).groupby("block")[["carried_per_s", "carried_after_per_s"]].first()
         by_block["change"] = by_block["carried_after_per_s"] / by_block["carried_per_s"]
         row = dict(zip(keys, key, strict=True)) | {"blocks": len(by_block)}
         for name, bounds in _CARRIED.items():
             known = by_block[name][by_block[name] > 0]
-            estimate = Estimate.ratio(known) if len(known) else Estimate(np.nan, np.nan, np.nan)
+            estimate = Estimate.ratio(known) if len(known) else _NOTHING
             row |= dict(zip((name, *bounds), (estimate.value, estimate.low, estimate.high), strict=True))
         rows.append(row)
     columns = [*keys, "blocks", *(column for name, bounds in _CARRIED.items() for column in (name, *bounds))]

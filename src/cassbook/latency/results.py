@@ -11,7 +11,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import WRITE_LEVELS, Replicas, refuses_reads
-from cassbook.core.schema import without_open
+from cassbook.core.schema import of_one_machine, without_open
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.uncertainty import NOTHING
@@ -183,6 +183,7 @@ def estimate_into(row: dict[str, Any], group: pd.DataFrame, column: str, into: s
     """Put a figure and its bounds into a row; False where no block has it."""
     if column not in group.columns or group[column].isna().all():
         return False
+    group = of_one_machine(group)
     values = group[column].to_numpy(dtype=float)
     positive = bool((values[~np.isnan(values)] > 0).all())  # a client that answers itself may take 0 us
     by_block = np.log(values) if positive else values

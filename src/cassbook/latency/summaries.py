@@ -11,7 +11,7 @@ import pandas as pd
 from cassbook.core.consistency import replicas_waited_for, setting_waiting_for
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS
+from cassbook.core.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS, of_one_machine
 from cassbook.core.types import Floats
 from cassbook.latency import uncertainty
 from cassbook.latency.cells import CELL_COLUMNS, QUANTILES, WRITES, cell_statistics
@@ -64,7 +64,7 @@ def _usable(cell_stats: pd.DataFrame) -> pd.DataFrame:
 def _over_blocks(cells: pd.DataFrame, keys: list[str], averaged: Iterable[str] = ()) -> pd.DataFrame:
     """Mean latency by `keys` with its interval over blocks; repeats in a block are averaged first."""
     values = ["latency_us", *averaged]
-    blocks = cells.groupby([*keys, "block"], as_index=False)[values].mean()
+    blocks = of_one_machine(cells, keys).groupby([*keys, "block"], as_index=False)[values].mean()
     rows = []
     for key, group in blocks.groupby(keys):
         latency = Estimate.positive(group["latency_us"])
@@ -151,7 +151,7 @@ def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> p
         over blocks, on logarithms; 'one cluster start' where there is one block with one cell, and they are that cell's
         own: they say nothing of what another start would give; empty where there is no interval.
     """
-    columns = list(columns)
+    columns, cells = list(columns), of_one_machine(cells, keys)
     means = cells.groupby([*keys, "block"], sort=False)[columns].mean()
     by_key = {key: group for key, group in means.groupby(level=keys, sort=False)}
     rows = []

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import OPEN
+from cassbook.core.schema import OPEN, of_one_machine
 from cassbook.latency.open_choices import Mix
 from cassbook.latency.percentiles import response_column
 
@@ -44,7 +44,7 @@ def dead_replica(statistics: pd.DataFrame, mix: Mix, rates_per_s: Sequence[float
         By levels: `unnoticed`, `noticed`, and `hangs` of a replica that does; over blocks, one fault being one
         observation. Settings and conditions that were not measured are left out.
     """
-    cells = _under_trouble(statistics)
+    cells = of_one_machine(_under_trouble(statistics))
     cells = cells[(cells["workload"] == mix.workload) & (cells["read_share"] == mix.read_share)]
     load = float(np.exp(np.mean(np.log(rates_per_s))))
     cells = cells[(cells["rate_per_s"] / load).between(1 / _NEAR, _NEAR)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -52,6 +52,11 @@ class Manifest(BaseModel):
         if self.complete and not self.sums:
             raise ValueError("it lists no files")
         return self
+
+
+def processors(machine: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the processors of a machine as manifests have it: times and rates compare on the same ones alone."""
+    return machine.get("cpu"), machine.get("cores")
 
 
 def find(name_or_path: str | Path) -> Path | None:

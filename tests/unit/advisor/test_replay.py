@@ -7,7 +7,26 @@ import pytest
 
 from cassbook.advisor import replay
 from cassbook.advisor.decision import Limits
+from cassbook.records.run import RecordedRun
+from tests.helpers import open_runs
 from tests.helpers.made_services import P99, SETTINGS, service
+
+
+def test_each_cluster_start_of_a_record_is_a_service_on_its_processors(tmp_path):
+    rows = open_runs.open_cells(
+        shares=(), own=(), rates=(400.0, 800.0), workload="orders", scales=(1.0, 1.1),
+        changes=lambda row: {"slices": 4, "marks": "elsewhere" if row["block"] == 2 else ""},
+    )  # fmt: skip
+    profile = open_runs.MANIFEST["profile"] | {"open": [{"workloads": ["orders"], "segment_s": 5.0, "lead_in_s": 2.0}]}
+    run = RecordedRun(open_runs.write_run(tmp_path / "service-orders", rows, profile=profile))
+    starts = replay.services(run)
+    assert [(one.name, one.start, one.turn_s) for one in starts] == [("service-orders", n, 7.0) for n in (1, 2)]
+    assert [one.processors for one in starts] == [("made", 2), None]
+    for one, scale in zip(starts, (1.0, 1.1), strict=True):
+        assert (one.advice.rate_per_s, set(one.choices)) == (400.0, set(open_runs.CARRIED))
+        p99_ms = open_runs.mean_us("QUORUM/QUORUM", 400.0, scale) * P99 / 1e3
+        assert one.figure_ms("QUORUM/QUORUM") == pytest.approx(p99_ms, rel=0.05)
+        assert one.segments["ONE/ONE"].requests == open_runs.REQUESTS
 
 
 def test_the_truth_is_that_of_all_segments():

@@ -7,6 +7,9 @@ import pytest
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.schema import OPEN, without_open
 from cassbook.latency import carry_over, policies, prices, ranking, summaries, validation
+from cassbook.latency.capacity import capacities
+from cassbook.latency.open_choices import Mix
+from cassbook.latency.open_loads import OpenLoads
 from cassbook.latency.open_results import (
     ALONE,
     RATE,
@@ -178,6 +181,50 @@ def test_no_table_averages_open_cells_with_closed_ones(made, both):
     equal(made, both)
 
 
+@pytest.fixture
+def moved(both):
+    """The same run, its third block measured on other processors, ten times as slow."""
+    other = both["block"] == 3
+    times = [name for name in both.columns if name.endswith("_us")]
+    rates = [name for name in both.columns if name.endswith("_per_s")]
+    marks = both["marks"].mask(other, (both["marks"] + ";elsewhere").str.lstrip(";"))
+    slow = both[times].mul(np.where(other, 10.0, 1.0), axis=0)
+    return both.assign(**slow, **both[rates].div(np.where(other, 10.0, 1.0), axis=0), marks=marks)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        summaries.level_stats,
+        summaries.mixed_stats,
+        summaries.level_quantiles,
+        carried,
+        lambda cells: pd.DataFrame([LatencyMap(cells, "mine").advise(16, 0.5).recommended.latency_us.value]),
+        lambda cells: pd.DataFrame([one.per_s.value for one in capacities(cells, 20.0, "p99", "mine")]),
+        lambda cells: pd.DataFrame(OpenLoads(cells, "mine").range_per_s(Mix(0.5))),
+    ],
+    ids=["levels", "mixes", "quantiles", "carried", "map", "capacity", "by rate"],
+)
+def test_times_and_rates_are_of_one_machine(made, moved):
+    there = made(moved)
+    pd.testing.assert_frame_equal(
+        there.drop(columns="marks", errors="ignore"),
+        made(moved[moved["block"] != 3]).drop(columns="marks", errors="ignore"),
+    )
+    made(moved[moved["block"] == 3])  # where there is no other machine its figures are its own
+
+
+def test_ratios_are_of_all_machines(both, table, moved):
+    there = open_results(moved, 3)
+    ratios = [name for name in table.columns if name.startswith("ratio_")]
+    pd.testing.assert_frame_equal(there[ratios], table[ratios])
+    pd.testing.assert_frame_equal(capacity_ratios(moved), capacity_ratios(both))
+    row = row_of(there, "QUORUM/QUORUM", 0.6)
+    here = row_of(open_results(both[both["block"] != 3]), "QUORUM/QUORUM", 0.6)
+    assert (row["p99_us"], row["rate_least_per_s"], row["blocks"]) == (here["p99_us"], here["rate_least_per_s"], 3)
+    assert row["marks"] == "elsewhere"
+
+
 def test_slices_of_open_cells_have_no_price_and_no_predecessor(both):
     ids = both.loc[both["kind"] == OPEN, "cell_id"]
     slices = pd.DataFrame({
@@ -222,7 +269,7 @@ def loops(per_s, condition="", block=1):
     cells = pd.DataFrame([
         {"cell_id": f"b{block}-{condition}-{setting}", "kind": "trial", "arrivals": "", "condition": condition,
          "read_cl": setting.split("/")[0], "write_cl": setting.split("/")[1], "engine": "5.0.9", "deployment": "",
-         "workload": "", "read_share": 0.5, "block": block, "operations": 9e9, "measured_s": 6.0}
+         "workload": "", "read_share": 0.5, "block": block, "operations": 9e9, "measured_s": 6.0, "marks": ""}
         for setting in per_s
     ])  # fmt: skip
     rates = np.repeat(list(per_s.values()), 2)
@@ -257,6 +304,22 @@ def test_what_other_processors_change_is_a_ratio_of_prices_within_blocks(both):
     assert waiting["change"].to_numpy() == pytest.approx(1.0)
     assert set(waiting["at"]) == set(table_shares(both))
     assert changes(both, *made, "quota_processor").empty
+
+
+def test_where_the_client_is_the_limit_there_is_no_price_in_capacity(both):
+    weak = both["read_cl"].eq("ONE") & both["write_cl"].eq("ONE")
+    limited = both.assign(marks=both["marks"].mask(weak & (both["block"] == 1), "client"))
+    assert set(capacity_by_block(limited)["block"]) == {2, 3}
+    everywhere = both.assign(marks=both["marks"].mask(weak, "client"))
+    assert capacity_ratios(everywhere).empty
+    own = both.assign(condition="own_processor", cell_id=both["cell_id"] + "-own")
+    made = both_of(*(loops({"ONE/ONE": 3, "ONE/ALL": 1}, name, n) for name in ("", "own_processor") for n in (1, 2, 3)))
+    made[0]["marks"] = np.where(made[0]["block"] == 1, "client", "")
+    found = changes(pd.concat([everywhere, own]), *made, "own_processor").set_index(["price", "setting"])
+    row = found.loc[("capacity", "ONE/ALL")]
+    assert (row["with"], row["blocks"]) == (pytest.approx(2.0), 0)
+    assert row[["without", "change"]].isna().all()
+    assert found.loc[("closed", "ONE/ALL"), "blocks"] == 2
 
 
 def table_shares(statistics):

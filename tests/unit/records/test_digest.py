@@ -233,15 +233,16 @@ def test_finished_blocks_go_on_elsewhere(tmp_path, profile):
     assert pq.read_metadata(elsewhere / "samples" / "block-2.parquet").num_rows == 4 * 400
 
 
-def test_another_machine_is_put_down(tmp_path, profile, monkeypatch):
+@pytest.mark.parametrize(("different", "mark"), [({"cores": 64}, "elsewhere"), ({"system": "Linux 99"}, "")])
+def test_another_machine_is_put_down(tmp_path, profile, monkeypatch, different, mark):
     store = RunStore.create(tmp_path / "run", profile)
     store.close()
     shutil.rmtree(store.folder / "samples")  # as after a clone
-    other = circumstances.machine() | {"cores": 64}
+    other = circumstances.machine() | different
     monkeypatch.setattr(circumstances, "machine", lambda: other)
     with pytest.warns(CassbookWarning, match="begun on another machine"):
         RunStore.resume(store.folder, profile).close()
     again = RunStore.resume(store.folder, profile)  # said once
     assert again.notes["other_machines"] == [other]
-    assert again.notes["machine"]["cores"] != 64
-    fill(again)
+    assert again.notes["machine"] | different == other
+    assert set(fill(again).cells["marks"]) == {mark}

@@ -155,10 +155,11 @@ def confirmed(runs: Sequence[RecordedRun], found: Sequence[Service]) -> pd.DataF
 
 
 def _records_of(run: RecordedRun, question: Question, found: Sequence[Service]) -> list[Service]:
-    """Return the starts of the service that a run decided about, which have to be of the same question."""
-    own = [service for service in found if service.name == run.name.removeprefix(_DECIDED)]
+    """Return the starts of the service that a run decided about, of the same question and on the same processors."""
+    name, processors = run.name.removeprefix(_DECIDED), manifest.processors(run.manifest["machine"])
+    own = [service for service in found if (service.name, service.processors) == (name, processors)]
     if not own:
-        raise LackingError(f"{run.name}: there is no record of {run.name.removeprefix(_DECIDED)}")
+        raise LackingError(f"{run.name}: there is no record of {name} on {processors[0]}, {processors[1]} cores")
     asked = question.rate_per_s, question.by, question.limits.after_ms
     for service in own:
         after_ms = None if question.limits.stale is None else service.after_ms

@@ -16,7 +16,7 @@ from cassbook.book.provenance import Source
 from cassbook.core import consistency
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import OPEN
+from cassbook.core.schema import OPEN, Mark, of_one_machine
 from cassbook.deployment.notation import labels
 from cassbook.latency import lightest, load_limits
 from cassbook.latency.open_results import (
@@ -29,6 +29,7 @@ from cassbook.latency.open_results import (
     open_cells,
     open_results,
     strength,
+    waiting_by_block,
 )
 from cassbook.latency.under_trouble import times_all_well
 from cassbook.records.calibration import CalibrationRun
@@ -49,6 +50,9 @@ _CONDITIONS = {
     "kill_noticed": "just noticed", "dead_node": "dead, noticed", "pause_unnoticed": "hangs, unnoticed",
     "pause_asked": "asked of the node that hangs",
 }  # fmt: skip
+#: A price that changes by less than this factor stays about the same (data/PLAN.md).
+_ALIKE = 1.25
+_HIGHER, _LOWER, _SAME, _NOT_KNOWN = "higher", "lower", "about the same", "not known"
 _NOTHING = Estimate(np.nan, np.nan, np.nan)
 
 
@@ -99,7 +103,7 @@ def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
 
     Index mix, setting, share (of what the weakest setting carries). Columns capacity (Estimate: what the weakest
     carries over what this one does), rate_per_s, own_share, p50, mean, p99 (Estimate: over the weakest setting's,
-    within blocks), p50_ms, p99_ms (Estimate), blocks, not_carried.
+    within blocks), p50_ms, p99_ms (Estimate), blocks, not_carried, marks.
 
     Raises LackingError for a run without open arrivals at those shares.
     """
@@ -117,7 +121,7 @@ def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
         **{name: estimates(table, f"ratio_{name}", f"ratio_{name}_low", f"ratio_{name}_high").to_numpy()
            for name in COMPARED},
         **{f"{name}_ms": _ms(table, name) for name in ("p50", "p99")},
-        "blocks": table["blocks"].to_numpy(), "not_carried": table["not_carried"].to_numpy(),
+        **{name: table[name].to_numpy() for name in ("blocks", "not_carried", "marks")},
     }, _named(table).index)  # fmt: skip
     return found
 
@@ -142,9 +146,36 @@ def prices_shown(table: pd.DataFrame) -> pd.DataFrame:
         "capacity": ("capacity: times fewer requests", ".2f"), "p50": ("median, times", ".2f"),
         "mean": ("mean, times", ".2f"), "p99": ("p99, times", ".2f"), "p50_ms": ("median, ms", ".2f"),
         "p99_ms": ("p99, ms", ".1f"), "own_share": ("share of its own capacity", ".2f"),
-        "blocks": ("cluster starts", ""),
+        "blocks": ("cluster starts", ""), "marks": ("marks", ""),
     }  # fmt: skip
-    return titled(table, columns, missing="not carried")
+    return titled(table.assign(marks=table["marks"].str.replace(";", ", ")), columns, missing="not carried")
+
+
+def steady(source: Source, figure: str = "p50", shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
+    """Return prices in waiting of all cells, and of those whose setting carried the same before and after them.
+
+    `figure`: one of `COMPARED`. Index mix, setting, share; columns whole and steady (Estimate; `n` cluster starts).
+    """
+    statistics = run_at_shares(source).statistics
+    drifted = statistics["marks"].map(lambda marks: Mark.DRIFT in str(marks).split(";")).astype(bool)
+    found = {}
+    for name, cells in (("whole", statistics), ("steady", statistics[~drifted])):
+        ratios = _rows(waiting_by_block(cells, figure), shares).groupby([*MIX, "setting", "at"], sort=False)["ratio"]
+        found[name] = {key: Estimate.ratio(own) for key, own in ratios}
+    keys = pd.MultiIndex.from_tuples(found["whole"], names=[*MIX, "setting", "at"]).to_frame(index=False)
+    keys["strength"], keys["mix"] = keys["setting"].map(strength), -keys["read_share"].astype(float)
+    keys = keys.sort_values(["mix", "at", "strength"], kind="stable")
+    rows = list(keys[[*MIX, "setting", "at"]].itertuples(index=False, name=None))
+    table = pd.DataFrame({name: [of.get(row, _NOTHING) for row in rows] for name, of in found.items()})
+    return table.set_index(_named(keys).index)
+
+
+def steady_shown(table: pd.DataFrame, figure: str = "p50") -> pd.DataFrame:
+    """Return `steady` in words; `figure` names what is compared."""
+    words = titled(table, {
+        "whole": (f"{figure}, times: all cells", ".2f"), "steady": ("without those that drifted", ".2f"),
+    }, missing="all drifted")  # fmt: skip
+    return words.assign(**{"cluster starts left": [one.n if one.value > 0 else 0 for one in table["steady"]]})
 
 
 def reached(source: Source) -> pd.DataFrame:
@@ -262,7 +293,7 @@ def network_errors(source: Source, calibration: CalibrationRun) -> pd.DataFrame:
     Raises LackingError for a run without open arrivals at shares of capacity.
     """
     run = run_at_shares(source)
-    network, cells = _network(run, calibration), open_cells(run.statistics)
+    network, cells = _network(run, calibration), of_one_machine(open_cells(run.statistics))
     cells = cells[(cells["measured"] == SHARE) & cells["response_us"].notna() & (cells["own_share"] > 0)]
     rows = []
     for key, own in cells.groupby(["read_share", "setting", "at"], sort=False):
@@ -418,12 +449,38 @@ def other_processors(run: RecordedRun, condition: str) -> pd.DataFrame:
     return kept[["without", "with", "change", "blocks"]]
 
 
+def verdict(change: Estimate) -> str:
+    """Say whether a price changes, by the rule of the plan.
+
+    >>> [verdict(Estimate(*values)) for values in ((2.0, 1.1, 3.0), (1.0, 0.9, 1.2), (1.0, 0.7, 1.2))]
+    ['higher', 'about the same', 'not known']
+    """
+    if change.low > 1 or change.high < 1:
+        return _HIGHER if change.low > 1 else _LOWER
+    return _SAME if change.low >= 1 / _ALIKE and change.high <= _ALIKE else _NOT_KNOWN
+
+
+def other_processors_quoted(table: pd.DataFrame, arm: str) -> dict[str, str]:
+    """Return of how many of the plan's primary prices what is known, in capacity and in waiting, by names of `arm`."""
+    rows = table.reset_index()
+    capacity = rows["price"].isin(["closed", "capacity"])
+    waiting = (rows["price"] == "p50") & rows["share"].isin([0.2, 0.8])
+    values: dict[str, str] = {}
+    for name, chosen in (("capacity", capacity), ("waiting", waiting)):
+        found = rows.loc[chosen, "change"].map(verdict)
+        values |= {
+            f"{arm}_{name}_{word.split()[-1]}": f"{int((found == word).sum())} of {len(found)}"
+            for word in (_HIGHER, _LOWER, _SAME, _NOT_KNOWN)
+        }
+    return values
+
+
 def other_processors_shown(table: pd.DataFrame, arm: str) -> pd.DataFrame:
     """Return `other_processors` in words; `arm` names the column with it."""
-    words = titled(table, {
+    words = titled(table.assign(verdict=table["change"].map(verdict)), {
         "without": ("shared processors", ".2f"), "with": (arm, ".2f"), "change": ("ratio of the two", ".2f"),
-        "blocks": ("cluster starts", ""),
-    })  # fmt: skip
+        "verdict": ("with it the price is", ""), "blocks": ("cluster starts", ""),
+    }, missing="no price")  # fmt: skip
     prices_of = {"closed": "capacity, closed loop", "capacity": "capacity, open arrivals"}
     index = words.index.to_frame(index=False)
     index["price"] = [prices_of.get(price, f"{price} at the same arrivals") for price in index["price"]]

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import sha256, write_text
-from cassbook.core.schema import CELLS, OPEN, SAMPLES, SCHEMA_VERSION, TRIAL, read_cells
+from cassbook.core.schema import CELLS, OPEN, SAMPLES, SCHEMA_VERSION, TRIAL, Mark, read_cells
 from cassbook.core.words import counted
 from cassbook.lab.load.recorder import write_samples
 from cassbook.lab.load.slices import Slices
@@ -54,6 +54,7 @@ class RunStore:
         self.notes = notes
         self._profile = profile
         self._lock = _lock(folder)
+        self._elsewhere = False
         self._rows: list[dict[Any, Any]] = []
         if (folder / "cells.csv").exists():
             self._rows = read_cells(folder / "cells.csv").to_dict("records")
@@ -129,11 +130,13 @@ class RunStore:
         return {row["cell_id"] for row in self._rows}
 
     def _note_machine(self) -> None:
-        """Record, and log, that the run resumes somewhere else than where it was begun."""
+        """Record, and log, that the run resumes somewhere else than where it was begun; cells there may get a mark."""
         here, known = circumstances.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
+        self._elsewhere = manifest.processors(here) != manifest.processors(known[0])
         if here not in known:
+            counts = ", and has other processors: its blocks count in ratios alone" if self._elsewhere else ""
             warnings.warn(
-                f"{self.folder}: was begun on another machine; their blocks do not compare, and the manifest says so",
+                f"{self.folder}: was begun on another machine than this one, as the manifest says{counts}",
                 CassbookWarning,
                 stacklevel=3,
             )
@@ -203,6 +206,8 @@ class RunStore:
         self._put_down([])
 
     def _put_down(self, rows: list[dict[str, Any]]) -> None:
+        if self._elsewhere:
+            rows = [row | {"marks": ";".join(filter(None, [row["marks"], Mark.ELSEWHERE]))} for row in rows]
         self._rows += [{"schema_version": SCHEMA_VERSION, **row} for row in rows]
         write_text(self.folder / "cells.csv", self.cells().to_csv(index=False, lineterminator="\n"))
 

@@ -71,7 +71,8 @@ RATE = 800.0
 def starts():
     advice = OpenLoads(curves(scales=(1.0,)), "mine", 3, "p99").advise(Mix(0.5), rate_per_s=RATE)
     slow = {"QUORUM/QUORUM": 6.0, "ONE/ALL": 3.0, "ONE/ONE": 1.0}
-    return [replace(one, name="service-mine-5.0.9", advice=advice) for one in (service(), service(slow, seed=2))]
+    named = {"name": "service-mine-5.0.9", "advice": advice, "processors": ("made", 2)}
+    return [replace(one, **named) for one in (service(), service(slow, seed=2))]
 
 
 def a_decision(folder, bound_ms, scales=(1.0, 1.1, 0.9), rate_per_s=RATE, survive=1):
@@ -123,3 +124,5 @@ def test_a_live_decision_is_held_against_the_record_of_its_question_alone(starts
         decisions.confirmed([run], starts)
     with pytest.raises(LackingError, match=r"there is no record of service-mine-5\.0\.9"):
         decisions.confirmed([run], [service()])
+    with pytest.raises(LackingError, match=r"no record of service-mine-5\.0\.9 on made, 2 cores"):
+        decisions.confirmed([run], [replace(start, processors=("another", 2)) for start in starts])

@@ -43,6 +43,21 @@ def test_prices_are_in_capacity_and_in_waiting_at_the_same_arrivals(source):
     assert shown.loc[("50 % reads", "QUORUM/QUORUM", 0.4), "capacity: times fewer requests"].startswith("1.60 [1.60")
 
 
+def test_prices_stand_next_to_those_of_steady_cells(source, tmp_path):
+    whole = given_load.steady(source)
+    assert list(whole["whole"]) == list(whole["steady"])
+    p50 = [one.value for one in given_load.prices(source)["p50"]]
+    assert [one.value for one in whole["whole"]] == pytest.approx(p50)
+    rows = open_runs.open_cells(changes=lambda row: {"marks": "drift"} if row["block"] == 2 else {})
+    table = given_load.steady(made(tmp_path / "drift", rows))
+    assert {(one.n, other.n) for one, other in zip(table["whole"], table["steady"], strict=True)} == {(3, 2)}
+    moved = made(tmp_path / "moved", open_runs.open_cells(changes=lambda row: {"marks": "drift"}))
+    assert set(given_load.prices_shown(given_load.prices(moved))["marks"]) == {"drift"}
+    shown = given_load.steady_shown(given_load.steady(moved))
+    assert set(shown["without those that drifted"]) == {"all drifted"}
+    assert set(shown["cluster starts left"]) == {0}
+
+
 def test_what_the_intervals_reached_is_held_against_the_aim(source):
     table, widths = given_load.reached(source), given_load.prices(source)["p50"].map(lambda one: one.half_width_percent)
     assert np.allclose(table["p50_percent"], widths)
@@ -112,12 +127,52 @@ def test_what_a_run_lacks_is_said(source, tmp_path):
         load_picture.explorer(closed.run)
 
 
+def test_what_a_processor_each_changes_is_said_by_the_rule_of_the_plan(tmp_path):
+    """With it what ONE carries is half, its responses as before; in one start the client limits what it carries."""
+    rows = open_runs.open_cells(own=())
+    half = {"carried_per_s": open_runs.CARRIED["ONE/ONE"] / 2}
+    own = [
+        row | {"condition": "own_processor", "cell_id": f"{row['cell_id']}-own"}
+        | (half if row["read_cl"] == row["write_cl"] == "ONE" else {})
+        for row in rows
+    ]  # fmt: skip
+    for row in own:
+        if row["block"] == 3 and row["read_cl"] == row["write_cl"] == "ONE":
+            row["marks"] = "client"
+    run = made(tmp_path / "arms", rows + own).run
+    table = given_load.other_processors(run, "own_processor")
+    capacity = table.xs(("50 % reads", "capacity", "ONE/ALL"), level=("mix", "price", "setting")).iloc[0]
+    assert (capacity["blocks"], given_load.verdict(capacity["change"])) == (2, "not known")
+    words = given_load.other_processors_shown(table, "a processor each")
+    waiting = words.xs("p50 at the same arrivals", level="price")
+    assert set(waiting["with it the price is"]) == {"about the same"}
+    assert given_load.other_processors_quoted(table, "own") == {
+        "own_capacity_higher": "0 of 2", "own_capacity_lower": "0 of 2", "own_capacity_same": "0 of 2",
+        "own_capacity_known": "2 of 2", "own_waiting_higher": "0 of 4", "own_waiting_lower": "0 of 4",
+        "own_waiting_same": "4 of 4", "own_waiting_known": "0 of 4",
+    }  # fmt: skip
+
+
 def with_processors(row):
     """Node time by the number of replicas asked, so that the demands are known."""
     replicas = {"ONE/ONE": 1.0, "QUORUM/QUORUM": 2.0, "ONE/ALL": 3.0}[f"{row['read_cl']}/{row['write_cl']}"]
     took_us = 100.0 * replicas
     return {"node_cpu_us_per_op": took_us, "client_cpu_us_per_op": 20.0, "wire_mb_per_s": 1.0, "disk_busy_share": 0.1,
             "busy_share": row["rate_per_s"] * (took_us + 20) / 2e6}  # fmt: skip
+
+
+def test_what_a_request_takes_is_of_one_machine_and_its_ratio_of_all(tmp_path):
+    def changed(row):
+        elsewhere = {"marks": "elsewhere"} if row["block"] == 3 else {}
+        taken = with_processors(row)
+        return taken | elsewhere | {"node_cpu_us_per_op": taken["node_cpu_us_per_op"] * (10 if elsewhere else 1)}
+
+    source = made(tmp_path / "moved", open_runs.open_cells(changes=changed))
+    row = given_load.why(source).loc[("50 % reads", "QUORUM/QUORUM")]
+    assert (row["node_us"].value, row["node_us"].n) == (pytest.approx(200.0), 2)
+    assert (row["times"].value, row["times"].n) == (pytest.approx(2.0), 3)
+    parts = given_load.taken(source, 0.6).loc[("50 % reads", "QUORUM/QUORUM")]
+    assert parts["nodes"].n == 2
 
 
 def test_processor_time_stands_next_to_the_capacity_that_it_explains(tmp_path):
