@@ -195,17 +195,17 @@ def changes(statistics: pd.DataFrame, cells: pd.DataFrame, slices: pd.DataFrame,
     setting, base, blocks; without, with and change, each with bounds (without_low and so on). Of the blocks that have
     both; where none has, the prices are each side's own, and there is no change.
     """
-    arms = [statistics[statistics["condition"] == which].assign(condition="") for which in ("", condition)]
+    bounded = [f"{name}{side}" for name in ("without", "with", "change") for side in ("", "_low", "_high")]
     rows, keys = [], [*MIX, "at", "setting", "base"]
-    pairs = (
-        {}
-        if arms[1].empty
-        else {
-            "closed": [closed_by_block(cells, slices, which) for which in ("", condition)],
-            "capacity": [capacity_by_block(arm) for arm in arms],
-            **{figure: [waiting_by_block(arm, figure) for arm in arms] for figure in COMPARED},
-        }
-    )
+    columns = [*MIX, "price", "at", "setting", "base", "blocks", *bounded]
+    arms = [statistics[statistics["condition"] == which].assign(condition="") for which in ("", condition)]
+    if arms[1].empty:
+        return pd.DataFrame(columns=columns)
+    pairs = {
+        "closed": [closed_by_block(cells, slices, which) for which in ("", condition)],
+        "capacity": [capacity_by_block(arm) for arm in arms],
+        **{figure: [waiting_by_block(arm, figure) for arm in arms] for figure in COMPARED},
+    }
     for price, pair in pairs.items():
         without, with_it = (table if "at" in table else table.assign(at=np.nan) for table in pair)
         both = without.merge(with_it, "outer", on=[*keys, "block"], suffixes=("_without", "_with"))
@@ -218,8 +218,7 @@ def changes(statistics: pd.DataFrame, cells: pd.DataFrame, slices: pd.DataFrame,
                 found = Estimate.ratio(values.dropna()) if values.notna().any() else _NOTHING
                 row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
             rows.append(row)
-    bounded = [f"{name}{side}" for name in ("without", "with", "change") for side in ("", "_low", "_high")]
-    return pd.DataFrame(rows, columns=[*MIX, "price", "at", "setting", "base", "blocks", *bounded])
+    return pd.DataFrame(rows, columns=columns)
 
 
 def strength(setting: str) -> str:

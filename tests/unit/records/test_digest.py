@@ -233,9 +233,15 @@ def test_finished_blocks_go_on_elsewhere(tmp_path, profile):
     assert pq.read_metadata(elsewhere / "samples" / "block-2.parquet").num_rows == 4 * 400
 
 
-@pytest.mark.parametrize(("different", "mark"), [({"cores": 64}, "elsewhere"), ({"system": "Linux 99"}, "")])
-def test_another_machine_is_put_down(tmp_path, profile, monkeypatch, different, mark):
+@pytest.mark.parametrize(
+    ("different", "notes", "mark"),
+    [({"cores": 64}, {}, "elsewhere"), ({"system": "Linux 99"}, {}, ""), ({"cores": 64}, {"existing_cluster": {}}, "")],
+    ids=["other processors", "another kernel", "another client of a cluster"],
+)
+def test_another_machine_is_put_down(tmp_path, profile, monkeypatch, different, notes, mark):
     store = RunStore.create(tmp_path / "run", profile)
+    store.notes.update(notes)
+    store.save_notes()
     store.close()
     shutil.rmtree(store.folder / "samples")  # as after a clone
     other = circumstances.machine() | different

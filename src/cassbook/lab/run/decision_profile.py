@@ -167,8 +167,7 @@ def profile_for(
         how = {"settings": probed, "measured_s": probed_s, "probe_after_ms": after_ms} | common
         sections.append(_beside(rate_per_s, traces, **how))
     warm_up = profile.warm_up.model_copy(update={"cap_s": warm_up_s})
-    kept = "segments" if ours else "all"
-    return _measuring(profile, sections, keep_samples=kept, warm_up=warm_up)
+    return _measuring(profile, sections, keep_samples="segments" if ours else "all", warm_up=warm_up)
 
 
 def _check_sent(rate_per_s: float, most_times: float, after_ms: float | None) -> None:

@@ -132,7 +132,8 @@ class RunStore:
     def _note_machine(self) -> None:
         """Record, and log, that the run resumes somewhere else than where it was begun; cells there may get a mark."""
         here, known = circumstances.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
-        self._elsewhere = manifest.processors(here) != manifest.processors(known[0])
+        ours = "existing_cluster" not in self.notes  # else the machine is the client's
+        self._elsewhere = ours and manifest.processors(here) != manifest.processors(known[0])
         if here not in known:
             counts = ", and has other processors: its blocks count in ratios alone" if self._elsewhere else ""
             warnings.warn(
