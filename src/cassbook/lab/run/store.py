@@ -135,9 +135,9 @@ class RunStore:
         ours = "existing_cluster" not in self.notes  # else the machine is the client's
         self._elsewhere = ours and manifest.processors(here) != manifest.processors(known[0])
         if here not in known:
-            counts = ", and has other processors: its blocks count in ratios alone" if self._elsewhere else ""
+            counts = "; this one has other processors, so its blocks count in ratios alone" if self._elsewhere else ""
             warnings.warn(
-                f"{self.folder}: was begun on another machine than this one, as the manifest says{counts}",
+                f"{self.folder}: was begun on another machine, as the manifest says{counts}",
                 CassbookWarning,
                 stacklevel=3,
             )
