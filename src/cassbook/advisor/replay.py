@@ -19,12 +19,11 @@ from cassbook.advisor.decision import NONE, SURVIVE, Decision, Limits, Live, dec
 from cassbook.advisor.live import live_of, segments_of
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.proportion import Proportion
-from cassbook.core.schema import OPEN, Mark
+from cassbook.core.schema import OPEN, Mark, marked
 from cassbook.latency import verdicts
 from cassbook.latency.in_segments import Segments, drawn_places
 from cassbook.latency.open_choices import Mix, OpenAdvice, OpenChoice
 from cassbook.latency.open_loads import OpenLoads
-from cassbook.latency.summaries import all_marks
 from cassbook.records import manifest
 from cassbook.records.results import replicas
 
@@ -130,7 +129,7 @@ def services(run: RecordedRun, by: str = "p99") -> list[Service]:
             {f"{cell.read_cl}/{cell.write_cl}": segments_of(run, str(cell.cell_id)) for cell in at_rate.itertuples()},
             _stale_turns(run, mix, int(block), after_ms), after_ms, _closed(statistics, workload),
             part["segment_s"] + part["lead_in_s"],
-            None if Mark.ELSEWHERE in all_marks(at_rate["marks"]).split(";") else processors,
+            None if marked(at_rate, Mark.ELSEWHERE).any() else processors,
         ))  # fmt: skip
     return found
 

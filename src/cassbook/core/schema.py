@@ -263,6 +263,11 @@ def without_open(cells: pd.DataFrame) -> pd.DataFrame:
     return cells[cells["kind"] != OPEN] if "kind" in cells.columns else cells
 
 
+def marked(cells: pd.DataFrame, *marks: str) -> pd.Series:
+    """Return where cells, or rows of them, carry any of some marks."""
+    return cells["marks"].map(lambda own: not set(marks).isdisjoint(str(own).split(";"))).astype(bool)
+
+
 def of_one_machine(cells: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFrame:
     """Return cells without those marked `elsewhere`, but where nothing else is there, of each value of `keys`.
 
@@ -270,7 +275,7 @@ def of_one_machine(cells: pd.DataFrame, keys: Sequence[str] = ()) -> pd.DataFram
     """
     if "marks" not in cells:
         return cells
-    elsewhere = cells["marks"].map(lambda marks: Mark.ELSEWHERE in str(marks).split(";")).astype(bool)
+    elsewhere = marked(cells, Mark.ELSEWHERE)
     if not elsewhere.any():
         return cells
     groups = [cells[key] for key in keys] or [pd.Series(0, cells.index)]

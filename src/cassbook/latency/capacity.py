@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, of_one_machine, without_aside
+from cassbook.core.schema import CLIENT_MARKS, OPEN, Mark, marked, of_one_machine, without_aside
 from cassbook.latency.percentiles import FIGURES, SHARES, lacking, needed, response_column
 from cassbook.latency.slices import rates_in_groups
 from cassbook.latency.summaries import check_one_place
@@ -188,7 +188,7 @@ def at_rates(cell_stats: pd.DataFrame) -> pd.DataFrame:
     cell_stats = of_one_machine(cell_stats)
     healthy = cell_stats["condition"].isin(["", "healthy"])
     cells = without_aside(cell_stats[cell_stats["rate_per_s"].notna() & healthy])
-    cells = cells[~_marked(cells, Mark.STOPPED)]  # never begun
+    cells = cells[~marked(cells, Mark.STOPPED)]  # never begun
     nothing = pd.Series(np.nan, cells.index)
     share, own = (cells.get(name, nothing) for name in ("load_share", "own_share"))
     at_shares = share.notna().groupby([cells[key] for key in ("workload", "read_share", "kind")]).transform("any")
@@ -199,7 +199,7 @@ def at_rates(cell_stats: pd.DataFrame) -> pd.DataFrame:
 
 def was_stopped(cell_stats: pd.DataFrame) -> bool:
     """Whether some rate was not begun, for the one before it had ended the ladder."""
-    return "marks" in cell_stats and bool(_marked(cell_stats, Mark.STOPPED).any())
+    return "marks" in cell_stats and bool(marked(cell_stats, Mark.STOPPED).any())
 
 
 def usable(cells: pd.DataFrame, by: str, name: str, slices: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -236,7 +236,7 @@ def supported(cells: pd.DataFrame, by: str, name: str) -> pd.Series:
     """
     operations = _due(cells)
     # A rate that was not sent keeps no bound, however few requests of it there are; nor does one that is not carried.
-    enough_by_cell = (operations >= needed(by)) | _marked(cells, Mark.RATE) | _marked(cells, Mark.NOT_CARRIED)
+    enough_by_cell = (operations >= needed(by)) | marked(cells, Mark.RATE) | marked(cells, Mark.NOT_CARRIED)
     enough = enough_by_cell.groupby([cells[key] for key in (*_KEYS, "rung")]).transform("all")
     if not enough.any():
         raise InputError(
@@ -314,11 +314,6 @@ def _nearest(cells: pd.DataFrame, column: str) -> tuple[float, float]:
 def _highest(by_block: tuple[float, ...], rates: tuple[float, ...]) -> float:
     """Return the highest rate that some block keeps; the lowest of the ladder where none does."""
     return max((min(rate, rates[-1]) for rate in by_block if rate > 0), default=rates[0])
-
-
-def _marked(cells: pd.DataFrame, mark: str) -> pd.Series:
-    """Return where cells carry a mark."""
-    return cells["marks"].map(lambda marks: mark in str(marks).split(";")).astype(bool)
 
 
 def ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:

@@ -7,14 +7,13 @@ repeats is the share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import CLIENT_MARKS, OPEN, TRIAL, Mark, of_one_machine
+from cassbook.core.schema import CLIENT_MARKS, OPEN, TRIAL, Mark, marked, of_one_machine
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Replication, estimate_into, survived
@@ -127,7 +126,7 @@ def capacity_by_block(statistics: pd.DataFrame) -> pd.DataFrame:
     Where the client was the limit, what a setting carries is not known, and a block has no ratio of it.
     """
     cells = open_cells(statistics)
-    limited = _marked(cells, {Mark.CLIENT}).groupby([cells[key] for key in (*MIX, "setting", "block")]).transform("any")
+    limited = marked(cells, Mark.CLIENT).groupby([cells[key] for key in (*MIX, "setting", "block")]).transform("any")
     carried_per_s = cells["carried_per_s"].where((cells["carried_per_s"] > 0) & ~limited)
     return _by_block(cells.assign(carried_per_s=carried_per_s), "carried_per_s", [], inverse=True)
 
@@ -177,7 +176,7 @@ def closed_by_block(cells: pd.DataFrame, slices: pd.DataFrame, condition: str = 
     Columns as of `capacity_by_block`.
     """
     loops = cells[(cells["kind"] == TRIAL) & (cells["arrivals"] == "") & (cells["condition"] == condition)]
-    loops = loops[~_marked(loops, {Mark.CLIENT})]
+    loops = loops[~marked(loops, Mark.CLIENT)]
     done = slices.groupby("cell_id")[["n_ok", "counted_s"]].sum()
     per_s = loops["cell_id"].map(done["n_ok"] / done["counted_s"]).astype(float)
     setting = loops["read_cl"].astype(str) + "/" + loops["write_cl"].astype(str)
@@ -240,7 +239,7 @@ def base_of(cells: pd.DataFrame) -> str:
 
 def _row(group: pd.DataFrame, base: str, n: Replication) -> dict[str, Any]:
     known, here = group[group["response_us"].notna()], of_one_machine(group)
-    lost, limited = (_marked(group, {mark}) for mark in (Mark.NOT_CARRIED, Mark.CLIENT))
+    lost, limited = (marked(group, mark) for mark in (Mark.NOT_CARRIED, Mark.CLIENT))
     first = group.iloc[0]
     row: dict[str, Any] = {name: first[name] for name in ("kind", "operation", "read_cl", "write_cl")}
     row |= survived(first, n) | {
@@ -255,7 +254,7 @@ def _row(group: pd.DataFrame, base: str, n: Replication) -> dict[str, Any]:
     row |= {name: group[name].max() for name in ("late_p50_us", "late_p99_us")}
     if len(known):
         _figures(row, known)
-    client = bool(_marked(known, CLIENT_MARKS).any())
+    client = bool(marked(known, *CLIENT_MARKS).any())
     return row | {"client": client, "marks": summaries.all_marks(group["marks"])}
 
 
@@ -269,11 +268,6 @@ def _figures(row: dict[str, Any], known: pd.DataFrame) -> None:
 def _geometric(values: pd.Series) -> float:
     known = values[values > 0]
     return float(np.exp(np.log(known).mean())) if len(known) else float("nan")
-
-
-def _marked(cells: pd.DataFrame, marks: Iterable[str]) -> pd.Series:
-    wanted = set(marks)
-    return cells["marks"].map(lambda own: not wanted.isdisjoint(own.split(";"))).astype(bool)
 
 
 def _columns() -> list[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 from cassbook.core.consistency import replicas_waited_for, setting_waiting_for
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS, of_one_machine
+from cassbook.core.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS, marked, of_one_machine
 from cassbook.core.types import Floats
 from cassbook.latency import uncertainty
 from cassbook.latency.cells import CELL_COLUMNS, QUANTILES, WRITES, cell_statistics
@@ -84,7 +84,7 @@ def all_marks(marks: pd.Series) -> str:
 
 def client_marked(stats: pd.DataFrame) -> pd.Series:
     """Rows of `level_stats` or `mixed_stats` that the client is a part of (see `schema.CLIENT_MARKS`)."""
-    return stats["marks"].map(lambda marks: not CLIENT_MARKS.isdisjoint(marks.split(";"))).astype(bool)
+    return marked(stats, *CLIENT_MARKS)
 
 
 def _by_level(column: pd.Series) -> pd.Series:

@@ -16,7 +16,7 @@ from cassbook.book.provenance import Source
 from cassbook.core import consistency
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import OPEN, Mark, of_one_machine
+from cassbook.core.schema import OPEN, Mark, marked, of_one_machine
 from cassbook.deployment.notation import labels
 from cassbook.latency import lightest, load_limits
 from cassbook.latency.open_results import (
@@ -52,6 +52,8 @@ _CONDITIONS = {
 }  # fmt: skip
 #: A price that changes by less than this factor stays about the same (data/PLAN.md).
 _ALIKE = 1.25
+#: Shares of capacity at which it compares waiting with other processors.
+_WITH_OTHER_PROCESSORS = (0.2, 0.8)
 _HIGHER, _LOWER, _SAME, _NOT_KNOWN = "higher", "lower", "about the same", "not known"
 _NOTHING = Estimate(np.nan, np.nan, np.nan)
 
@@ -96,6 +98,12 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
     settings = list(map(setting_name, table["setting"], table["read_share"].astype(float)))
     keys = {"mix": mixes, "setting": settings} | ({"share": table["at"].to_numpy()} if "at" in table else {})
     return table.set_axis(pd.MultiIndex.from_arrays(list(keys.values()), names=list(keys)))
+
+
+def _in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """Sort rows by mix, reads alone first, then setting, from weak to strong, and share."""
+    keys = table.assign(mix=-table["read_share"].astype(float), strength=table["setting"].map(strength))
+    return table.loc[keys.sort_values(["mix", "strength", "at"], kind="stable").index]
 
 
 def prices(source: Source, shares: Sequence[float] = PRIMARY) -> pd.DataFrame:
@@ -157,15 +165,12 @@ def steady(source: Source, figure: str = "p50", shares: Sequence[float] = PRIMAR
     `figure`: one of `COMPARED`. Index mix, setting, share; columns whole and steady (Estimate; `n` cluster starts).
     """
     statistics = run_at_shares(source).statistics
-    drifted = statistics["marks"].map(lambda marks: Mark.DRIFT in str(marks).split(";")).astype(bool)
     found = {}
-    for name, cells in (("whole", statistics), ("steady", statistics[~drifted])):
+    for name, cells in (("whole", statistics), ("steady", statistics[~marked(statistics, Mark.DRIFT)])):
         ratios = _rows(waiting_by_block(cells, figure), shares).groupby([*MIX, "setting", "at"], sort=False)["ratio"]
         found[name] = {key: Estimate.ratio(own) for key, own in ratios}
-    keys = pd.MultiIndex.from_tuples(found["whole"], names=[*MIX, "setting", "at"]).to_frame(index=False)
-    keys["strength"], keys["mix"] = keys["setting"].map(strength), -keys["read_share"].astype(float)
-    keys = keys.sort_values(["mix", "at", "strength"], kind="stable")
-    rows = list(keys[[*MIX, "setting", "at"]].itertuples(index=False, name=None))
+    keys = _in_order(pd.MultiIndex.from_tuples(found["whole"], names=[*MIX, "setting", "at"]).to_frame(index=False))
+    rows = list(keys.itertuples(index=False, name=None))
     table = pd.DataFrame({name: [of.get(row, _NOTHING) for row in rows] for name, of in found.items()})
     return table.set_index(_named(keys).index)
 
@@ -306,10 +311,7 @@ def network_errors(source: Source, calibration: CalibrationRun) -> pd.DataFrame:
             "measured_ms": Estimate.positive(measured_ms), "network_ms": network_ms,
             "ratio": _ratio(network_ms / measured_ms), "blocks": len(own),
         })  # fmt: skip
-    table = pd.DataFrame(rows)
-    keys = table.assign(mix=-table["read_share"].astype(float), strength=table["setting"].map(strength))
-    table = table.loc[keys.sort_values(["mix", "strength", "at"], kind="stable").index]
-    return _named(table)[["own_share", "measured_ms", "network_ms", "ratio", "blocks"]]
+    return _named(_in_order(pd.DataFrame(rows)))[["own_share", "measured_ms", "network_ms", "ratio", "blocks"]]
 
 
 def network_curves(errors: pd.DataFrame) -> Figure:
@@ -464,7 +466,7 @@ def other_processors_quoted(table: pd.DataFrame, arm: str) -> dict[str, str]:
     """Return of how many of the plan's primary prices what is known, in capacity and in waiting, by names of `arm`."""
     rows = table.reset_index()
     capacity = rows["price"].isin(["closed", "capacity"])
-    waiting = (rows["price"] == "p50") & rows["share"].isin([0.2, 0.8])
+    waiting = (rows["price"] == "p50") & rows["share"].isin(_WITH_OTHER_PROCESSORS)
     values: dict[str, str] = {}
     for name, chosen in (("capacity", capacity), ("waiting", waiting)):
         found = rows.loc[chosen, "change"].map(verdict)

@@ -46,8 +46,8 @@ def test_prices_are_in_capacity_and_in_waiting_at_the_same_arrivals(source):
 def test_prices_stand_next_to_those_of_steady_cells(source, tmp_path):
     whole = given_load.steady(source)
     assert list(whole["whole"]) == list(whole["steady"])
-    p50 = [one.value for one in given_load.prices(source)["p50"]]
-    assert [one.value for one in whole["whole"]] == pytest.approx(p50)
+    p50 = given_load.prices(source)["p50"].loc[whole.index]
+    assert [one.value for one in whole["whole"]] == pytest.approx([one.value for one in p50])
     rows = open_runs.open_cells(changes=lambda row: {"marks": "drift"} if row["block"] == 2 else {})
     table = given_load.steady(made(tmp_path / "drift", rows))
     assert {(one.n, other.n) for one, other in zip(table["whole"], table["steady"], strict=True)} == {(3, 2)}
