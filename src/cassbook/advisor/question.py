@@ -72,8 +72,8 @@ class Question:
         return cls(**asked | {"limits": Limits(**asked["limits"])})
 
     def note(self, folder: Path) -> None:
-        """Write into the manifest of a complete run that it was measured to answer this."""
-        manifest.write(folder, manifest.read(folder, RUN) | {_ASKED: asdict(self)})
+        """Write into the manifest of a complete run that it was measured to answer this; what it says already stays."""
+        manifest.write(folder, {_ASKED: asdict(self)} | manifest.read(folder, RUN))
 
     def answered(self, name: str | Path) -> Answered:
         """Decide by a run, and by the one with faults beside it, if there is one.

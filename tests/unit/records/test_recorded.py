@@ -20,6 +20,7 @@ DATA = project_root() / "data"
 RUNS = {
     "distance-2.1.20": (732, 179783.3),
     "foretold-5.0.9": (256, 8899.8),
+    "load-own-processor-5.0.9": (508, 1213.4),
     "load-pilot-5.0.9": (308, 4690.9),
     "quick-2.1.20": (200, 40483.4),
     "standard-2.1.20": (1889, 52023.4),
